@@ -160,11 +160,12 @@ FileCalls collectCalls(ASTContext &context) {
       for (const CXXMethodDecl *base : method->overridden_methods())
         if (const auto overridden =
                 isLibraryDecl(base) ? std::nullopt : builder.index(writtenFunction(base)))
-          builder.calls.calls.push_back({*overridden, *caller, false});
+          builder.calls.calls.push_back({*overridden, *caller, false, true});
     for (const WorkCall &call : work.calls) {
       const auto callee = builder.index(call.callee);
       if (caller && callee)
-        builder.calls.calls.push_back({*caller, *callee, call.guarded});
+        builder.calls.calls.push_back(
+            {*caller, *callee, call.guarded, model->onEachRun(call.expr, work.function)});
       else if (callee)
         builder.calls.functions[*callee].open = true;
     }

@@ -38,6 +38,7 @@ struct FileCalls {
     unsigned caller; // indices of `functions`
     unsigned callee;
     bool guarded;
+    bool each_run; // on every run of the caller, not every so many or only once
   };
   std::vector<Function> functions;
   std::vector<Call> calls;

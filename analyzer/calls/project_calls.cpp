@@ -78,6 +78,10 @@ void ProjectCalls::add(const FileCalls &calls) {
         .push_back(callee);
     (call.guarded ? functions_[callee].guarding_callers : functions_[callee].callers)
         .push_back(caller);
+    if (call.each_run) {
+      functions_[caller].steady_callees.push_back(callee);
+      functions_[callee].steady_callers.push_back(caller);
+    }
   }
 }
 
@@ -162,7 +166,7 @@ bool ProjectCalls::knowTensors() const {
   return llvm::any_of(functions_, [](const Function &function) { return function.knows_tensors; });
 }
 
-// From the functions that run on every step to those that they call.
+// From the functions that run on every step to those that they call each time.
 void ProjectCalls::resolveSteps() {
   std::vector<unsigned> running;
   for (unsigned i = 0; i < functions_.size(); ++i) {
@@ -175,13 +179,11 @@ void ProjectCalls::resolveSteps() {
   for (unsigned depth = 0; depth < kMaxStepDepth; ++depth) {
     std::vector<unsigned> called;
     for (const unsigned caller : running)
-      for (const std::vector<unsigned> *callees :
-           {&functions_[caller].callees, &functions_[caller].guarded_callees})
-        for (const unsigned i : *callees)
-          if (!functions_[i].step && !functions_[i].isSeveral()) {
-            functions_[i].step = functions_[caller].step;
-            called.push_back(i);
-          }
+      for (const unsigned i : functions_[caller].steady_callees)
+        if (!functions_[i].step && !functions_[i].isSeveral()) {
+          functions_[i].step = functions_[caller].step;
+          called.push_back(i);
+        }
     running = std::move(called);
   }
 }
@@ -253,14 +255,11 @@ llvm::StringSet<> ProjectCalls::namesToLookFor(llvm::ArrayRef<std::string> funct
     look_for(function);
     return function.callers.empty() ? function.guarding_callers : function.callers;
   });
-  std::vector<unsigned> callers;
   walk(steps, [&](const Function &function) -> llvm::ArrayRef<unsigned> {
     if (function.step || function.isSeveral())
       return kNone;
     look_for(function);
-    callers = function.callers;
-    llvm::append_range(callers, function.guarding_callers);
-    return callers;
+    return function.steady_callers;
   });
   return names;
 }

@@ -77,6 +77,9 @@ private:
     // The same of the calls under one.
     std::vector<unsigned> guarding_callers;
     std::vector<unsigned> guarded_callees;
+    // And of those on every run of the caller, with and without one.
+    std::vector<unsigned> steady_callers;
+    std::vector<unsigned> steady_callees;
 
     bool isSeveral() const;
     bool eachBodyIsCalled() const;

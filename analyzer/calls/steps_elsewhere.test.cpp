@@ -28,6 +28,9 @@ torch::Tensor forHost(torch::Tensor x);
 torch::Tensor nowhere(torch::Tensor x);
 torch::Tensor once(torch::Tensor x, int i);
 torch::Tensor known(torch::Tensor x);
+torch::Tensor everySoMany(torch::Tensor x);
+torch::Tensor setUp(torch::Tensor x);
+torch::Tensor inLambda(torch::Tensor x);
 struct Solver {
   torch::Tensor solve(torch::Tensor x);
   void report(torch::Tensor x);
@@ -57,6 +60,11 @@ torch::Tensor once(torch::Tensor x, int i) {
     return x / x.mean().item<float>();
   return x;
 }
+torch::Tensor everySoMany(torch::Tensor x) { return x / x.mean().item<float>(); }
+torch::Tensor setUp(torch::Tensor x) { return x / x.mean().item<float>(); }
+torch::Tensor inLambda(torch::Tensor x) { return x / x.mean().item<float>(); }
+// CHECK: parts.cpp:[[@LINE-1]]:{{.*}} on every step (in a function that a step of another file runs) [device-host-sync]
+// CHECK: bind.cpp:5:{{.*}} note: 'occasional' runs it
 
 //--- known.cpp
 #include "parts.h"
@@ -78,11 +86,19 @@ torch::Tensor operatorOf(torch::Tensor x) {
 #include "pybind.h"
 #include <torch/library.h>
 torch::Tensor operatorOf(torch::Tensor x);
+torch::Tensor occasional(torch::Tensor x, int64_t i) {
+  if (i % 100 == 0)
+    x = everySoMany(x);
+  static const auto first = setUp(x), second = [&] { return setUp(x); }();
+  static const auto function = [](torch::Tensor x) { return inLambda(x); };
+  return function(x) - first;
+}
 TORCH_LIBRARY(ours, m) {
   m.def("registered", &registered);
   m.def("of", &operatorOf);
   m.def("known", &known);
   m.def("once", &once);
+  m.def("occasional", &occasional);
 }
 TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("taken", TORCH_FN(taken)); }
 TORCH_LIBRARY_IMPL(ours, CPU, m) { m.impl("host", &forHost); }

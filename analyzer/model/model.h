@@ -77,6 +77,10 @@ public:
   // or pybind11, functions that apply an autograd::Function, and host code that launches kernels on
   // tensors.
   bool isOperator(const clang::FunctionDecl *function);
+  // It is run each time that `function` is, not every so many times or only once.
+  bool onEachRun(const clang::Stmt *statement, const clang::FunctionDecl *function) {
+    return stepWithin(statement, function).has_value();
+  }
   // Registered for host tensors only: TORCH_LIBRARY_IMPL(…, CPU, …).
   bool runsOnHost(const clang::FunctionDecl *function);
 

@@ -242,6 +242,26 @@ bool isSkippedByContinue(const CompoundStmt *block, const Stmt *statement) {
   return false;
 }
 
+// `[&] { … }()`
+bool isCalledAtOnce(ASTContext &context, const LambdaExpr *lambda) {
+  const Stmt *outer = parentOf(context, lambda);
+  while (
+      isa_and_nonnull<CastExpr, ParenExpr, MaterializeTemporaryExpr, CXXBindTemporaryExpr>(outer))
+    outer = parentOf(context, outer);
+  const auto *call = dyn_cast_or_null<CallExpr>(outer);
+  const auto *resolved = dyn_cast_or_null<CXXOperatorCallExpr>(call);
+  return call && strip(resolved ? resolved->getArg(0) : call->getCallee()) == lambda;
+}
+
+// `static const auto table = …;`
+bool isMadeOnce(const Stmt *statement) {
+  const auto *declaration = dyn_cast<DeclStmt>(statement);
+  return declaration && llvm::any_of(declaration->decls(), [](const Decl *decl) {
+           const auto *variable = dyn_cast<VarDecl>(decl);
+           return variable && variable->isStaticLocal();
+         });
+}
+
 bool isAutogradFunction(const CXXRecordDecl *record) {
   if (!record || !record->hasDefinition())
     return false;
@@ -285,13 +305,14 @@ DeviceModel::Step DeviceModel::functionStep(const FunctionDecl *function, int de
   if (depth == 0)
     return found;
   for (const FileScan::Caller &caller : scan().callers.lookup(function->getCanonicalDecl())) {
-    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl() ||
-        isTest(caller.function))
+    if (caller.function->getCanonicalDecl() == function->getCanonicalDecl())
+      continue;
+    const std::optional<std::string> within = stepWithin(caller.call, caller.function);
+    if (!within)
       continue;
     const std::string name = "'" + caller.function->getNameAsString() + "'";
     Step step = functionStep(caller.function, depth - 1);
-    if (loopAround(caller.call) && !isa<CXXConstructorDecl>(caller.function) &&
-        !everyStep(caller.call, nullptr).empty())
+    if (!within->empty())
       step = {in + ", which a loop in " + name + " calls", step.why.empty() || step.by_loop};
     else if (!step.why.empty())
       step.why = in + ", which " + name + " calls";
@@ -375,8 +396,11 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
   bool left = false;
   const Stmt *inner = nullptr;       // the loop that was passed last
   const Stmt *of_one_name = nullptr; // a loop on one turn of which this runs
+  bool deferred = false;             // in a lambda that somebody calls later
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
        child = parent) {
+    if (const auto *lambda = dyn_cast<LambdaExpr>(parent))
+      deferred |= child == lambda->getBody() && !isCalledAtOnce(context_, lambda);
     if (const auto *condition = dyn_cast<IfStmt>(parent);
         condition && child != condition->getCond()) {
       if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
@@ -388,7 +412,7 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
           child == condition->getThen() && isForOneName(context_, condition->getCond(), loop))
         of_one_name = loop;
       left |= leaves(child);
-    } else if (isa<CXXThrowExpr, CXXCatchStmt>(parent)) {
+    } else if (isa<CXXThrowExpr, CXXCatchStmt>(parent) || (!deferred && isMadeOnce(parent))) {
       return std::nullopt;
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
       if (child != choice->getCond() &&
@@ -439,7 +463,8 @@ DeviceModel::possibleSteps(const Stmt *statement, const FunctionDecl *function) 
       found.push_back(called);
     if (depth > 0)
       for (const FileScan::Caller &caller : scan().callers.lookup(called->getCanonicalDecl()))
-        self(caller.function, depth - 1, self);
+        if (onEachRun(caller.call, caller.function))
+          self(caller.function, depth - 1, self);
   };
   add(function, kMaxCallDepth, add);
   return found;

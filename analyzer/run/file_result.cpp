@@ -53,7 +53,7 @@ llvm::json::Object toJson(const FileCalls &calls) {
                                           function.open, function.knows_tensors,
                                           toJson(function.launch), function.is_step});
   for (const FileCalls::Call &call : calls.calls)
-    edges.push_back(llvm::json::Array{call.caller, call.callee, call.guarded});
+    edges.push_back(llvm::json::Array{call.caller, call.callee, call.guarded, call.each_run});
   return llvm::json::Object{{"functions", std::move(functions)}, {"calls", std::move(edges)}};
 }
 
@@ -101,7 +101,8 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
   if (const llvm::json::Array *edges = object.getArray("calls"))
     for (const llvm::json::Value &call : *edges)
       if (numberAt(call, 0) < calls.functions.size() && numberAt(call, 1) < calls.functions.size())
-        calls.calls.push_back({numberAt(call, 0), numberAt(call, 1), flagAt(call, 2)});
+        calls.calls.push_back(
+            {numberAt(call, 0), numberAt(call, 1), flagAt(call, 2), flagAt(call, 3)});
 }
 
 Needs needsOf(const llvm::json::Value &context) {
@@ -170,9 +171,9 @@ void putInOrder(FileResult &result) {
                               std::tie(function.open, function.knows_tensors));
       });
   for (FileCalls::Call &call : result.calls.calls)
-    call = {functions[call.caller], functions[call.callee], call.guarded};
+    call = {functions[call.caller], functions[call.callee], call.guarded, call.each_run};
   std::ranges::sort(result.calls.calls, {}, [](const FileCalls::Call &call) {
-    return std::tie(call.caller, call.callee, call.guarded);
+    return std::tie(call.caller, call.callee, call.guarded, call.each_run);
   });
   const std::vector<unsigned> holders =
       sorted(result.data.holders, [](const DataHolder &holder) { return holder.key(); });

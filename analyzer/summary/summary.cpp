@@ -227,6 +227,7 @@ template <typename Codec> void code(Codec &codec, FileCalls &calls) {
     codec.index(call.caller, calls.functions.size());
     codec.index(call.callee, calls.functions.size());
     codec(call.guarded);
+    codec(call.each_run);
   });
 }
 

@@ -169,7 +169,7 @@ void writeSummaries() {
   numbers({1, 3, 9, 4, 1, 2, 4, 1, 4, 1, 5, 1, 4, 1, 5, 0,
            2}); // their contexts, the last with a holder
   numbers({2, 4, 5, 2, 3, 6, 0, 1, 0, 0, 0, 1, 4, 5, 0, 0, 0, 1, 0, 2, 5, 3, 0}); // functions
-  numbers({1, 0, 1, 1});                                                          // calls
+  numbers({1, 0, 1, 1, 0});                                                       // calls
   numbers({2, 4, 0, 5, 0, 2, 4, 1, 5, 0, 2, 2, 0, 0, 0, 1, 1, 0}); // holders, sources
   numbers({1, 6, 1, 2, 1, 2, 4, 2}); // missing headers, refused, files read, the first error
   numbers({1, 0, 2, 9, 8, 1, 1, 0}); // counts, flags
@@ -276,7 +276,7 @@ Binary files a/x and b/x differ
   constexpr const char *calls = R"({
     "functions": [["c:@F@f#", "f", ["/p/a.cpp", 3, 6], true, true, ["", 0, 0]],
                   ["c:@F@g#*f#", "g", ["/p/g.cu", 4, 6], false, false, ["/p/g.cu", 5, 3]]],
-    "calls": [[0, 1, false], [1, 2, true]]})";
+    "calls": [[0, 1, false, true], [1, 2, true, false]]})";
   const nlohmann::json result = {{"report", core::jsonReport(std::vector{finding()}, {})},
                                  {"contexts", nlohmann::json::parse(contexts)},
                                  {"calls", nlohmann::json::parse(calls)},

@@ -120,3 +120,15 @@ struct Cell : torch::nn::Module {
   }
   Once once;
 };
+
+// What is made once may be called on every step.
+struct Keeping : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) {
+    static const auto sumOf = [](torch::Tensor y) {
+      return y.cuda().sum().item<float>();
+      // CHECK: :[[@LINE-1]]:29: warning: {{.*}} on every step (in 'forward') [device-host-sync]
+    };
+    static const float first = [&] { return x.cuda().sum().item<float>(); }();
+    return x * sumOf(x) * first;
+  }
+};
