@@ -273,11 +273,26 @@ bool isProcessGroup(QualType type) {
   });
 }
 
+// A project may declare again what LibTorch has: what LibTorch defines, or declares as well, is
+// LibTorch's.
+static bool isOfLibrary(const Decl *decl) {
+  if (const auto *written = dyn_cast<TemplateDecl>(decl); written && written->getTemplatedDecl())
+    decl = written->getTemplatedDecl();
+  if (const auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(decl))
+    decl = specialization->getSpecializedTemplate()->getTemplatedDecl();
+  if (const auto *function = dyn_cast<FunctionDecl>(decl);
+      function && function->getPrimaryTemplate() &&
+      function->getTemplateSpecializationKind() == TSK_ImplicitInstantiation)
+    decl = function->getPrimaryTemplate()->getTemplatedDecl();
+  if (const auto *tag = dyn_cast<TagDecl>(decl); tag && tag->getDefinition())
+    return isInLibraryFile(tag->getDefinition());
+  return llvm::any_of(decl->redecls(), isInLibraryFile);
+}
+
 bool isTorchDecl(const Decl *decl) {
   static const llvm::StringSet<> kNamespaces{"at", "c10", "torch", "c10d", "caffe2"};
   std::string space = namespaceOf(decl);
-  return kNamespaces.contains(llvm::StringRef(space).split(':').first) &&
-         isInLibraryFile(decl->getCanonicalDecl());
+  return kNamespaces.contains(llvm::StringRef(space).split(':').first) && isOfLibrary(decl);
 }
 
 bool isLibraryDecl(const Decl *decl) {
