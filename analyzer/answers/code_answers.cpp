@@ -178,14 +178,6 @@ std::optional<Path> SourceProgram::whole(const FunctionFacts &facts, Code code, 
   std::optional<Path> path;
   while (!(path = facts.path(expr)) || is_subscript(expr)) {
     const Expr *receiver = receiverOf(expr);
-    // `atoms.positions()`: the same on each call.
-    if (const auto *call = dyn_cast<CXXMemberCallExpr>(expr);
-        call && receiver && call->getNumArgs() == 0 && call->getMethodDecl() &&
-        call->getMethodDecl()->isConst() && !isLibraryDecl(call->getMethodDecl()))
-      if (std::optional<Path> owner = facts.path(strip(receiver))) {
-        owner->fields.push_back(call->getMethodDecl()->getCanonicalDecl());
-        return owner;
-      }
     if (!receiver || !(is_subscript(expr) || kElements.contains(nameOf(calleeOf(expr)))))
       return std::nullopt;
     is_element = true;

@@ -356,28 +356,6 @@ bool SourceProgram::isDiscarded(Code code) {
   }
 }
 
-static bool isTextStream(QualType type) {
-  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-  return record && record->isInStdNamespace() && record->getName().ends_with("stream");
-}
-
-bool SourceProgram::isPrinted(Code code) {
-  for (const Stmt *child = exprOf(code);;) {
-    const Stmt *parent = parentOf(context(), child).get<Stmt>();
-    if (!parent || !isa<Expr>(parent))
-      return false;
-    const auto *shift = dyn_cast<CXXOperatorCallExpr>(parent);
-    if (shift && shift->getOperator() == OO_LessLess && isTextStream(shift->getArg(0)->getType()))
-      return child != shift->getArg(0);
-    // What another function makes of it is another matter.
-    const auto *call = dyn_cast<CallExpr>(parent);
-    if (call && !shift && child != call->getCallee())
-      return nameOf(call->getDirectCallee()) == "printf" ||
-             nameOf(call->getDirectCallee()) == "fprintf";
-    child = parent;
-  }
-}
-
 bool SourceProgram::isDefaultOfMember(Code code) {
   return isa<CXXDefaultInitExpr>(exprOf(code));
 }

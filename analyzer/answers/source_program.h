@@ -84,11 +84,7 @@ public:
   std::string everyStep(Code code, Function function) override {
     return model_->everyStep(exprOf(code), functionOf(function));
   }
-  bool isRepeated(Loop loop, Function function) override {
-    return !model_->everyStep(loop.as<clang::Stmt>(), functionOf(function)).empty();
-  }
   Loop loopAround(Code code) override { return model_->loopAround(exprOf(code)); }
-  Loop outerLoop(Loop inner) override { return model_->loopAround(inner.as<clang::Stmt>()); }
   bool isIn(Code code, Loop loop) override;
   bool isDeclaredIn(Variable variable, Loop loop) override;
   bool isOverBefore(Loop inner, Loop outer, Code code) override;
@@ -99,7 +95,6 @@ public:
   bool isSyncAllowed(Code code) override { return model_->syncAllowed(exprOf(code)); }
   bool isBesideClock(Code code) override { return model_->besideClock(exprOf(code)); }
   bool isDiscarded(Code code) override;
-  bool isPrinted(Code code) override;
   bool isDefaultOfMember(Code code) override;
   bool isGuarded(Code code, Function function) override {
     return model_->guarded(exprOf(code), functionOf(function));

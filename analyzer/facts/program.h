@@ -121,9 +121,7 @@ public:
   // USRs of the functions of which one has to be a step of another file for it to run on every
   // step: to be registered there as an operator, or called by one. None where nobody can tell.
   virtual std::vector<std::string> possibleSteps(Code code, Function function) = 0;
-  virtual bool isRepeated(Loop loop, Function function) = 0; // all of it, on every step
-  virtual Loop loopAround(Code code) = 0;                    // the innermost
-  virtual Loop outerLoop(Loop inner) = 0;
+  virtual Loop loopAround(Code code) = 0; // the innermost
   virtual bool isIn(Code code, Loop loop) = 0;
   virtual bool isDeclaredIn(Variable variable, Loop loop) = 0;
   // `inner` is in `outer`, or in the same function where that is null, and over before `code`.
@@ -136,7 +134,6 @@ public:
   virtual bool isSyncAllowed(Code code) = 0;   // the user said that waiting is meant
   virtual bool isBesideClock(Code code) = 0;   // the host waits to measure time
   virtual bool isDiscarded(Code code) = 0;     // the value goes nowhere
-  virtual bool isPrinted(Code code) = 0;       // it goes into a stream of text
   virtual bool isDefaultOfMember(Code code) = 0;
   // The current device is set there, or wherever this file calls the function.
   virtual bool isGuarded(Code code, Function function) = 0;

@@ -42,33 +42,8 @@ const Stmt *parentOf(ASTContext &context, const Stmt *statement) {
   return parentOf(context, DynTypedNode::create(*statement));
 }
 
-std::optional<llvm::APSInt> constantOf(const ASTContext &context, const Expr *expr) {
-  return expr && !expr->isValueDependent() && expr->getType()->isIntegralOrEnumerationType()
-             ? expr->getIntegerConstantExpr(context)
-             : std::nullopt;
-}
-
-// `for (int i = 0; i < 1; ++i)`
-bool runsOnce(const ASTContext &context, const ForStmt *loop) {
-  const auto *declaration = dyn_cast_or_null<DeclStmt>(loop->getInit());
-  const auto *counter = declaration && declaration->isSingleDecl()
-                            ? dyn_cast<VarDecl>(declaration->getSingleDecl())
-                            : nullptr;
-  const auto *condition = dyn_cast_or_null<BinaryOperator>(loop->getCond());
-  const auto *step = dyn_cast_or_null<UnaryOperator>(loop->getInc());
-  if (!counter || !condition || !step || !step->isIncrementOp() ||
-      !names(condition->getLHS(), counter))
-    return false;
-  const std::optional<llvm::APSInt> first = constantOf(context, counter->getInit());
-  const std::optional<llvm::APSInt> end = constantOf(context, condition->getRHS());
-  return first && end && condition->getOpcode() == BO_LT &&
-         end->getExtValue() - first->getExtValue() <= 1;
-}
-
 // `do { … } while (false)` is how macros make a statement, not a loop.
 bool isLoop(const ASTContext &context, const Stmt *statement) {
-  if (const auto *counted = dyn_cast<ForStmt>(statement))
-    return !runsOnce(context, counted);
   if (const auto *once = dyn_cast<DoStmt>(statement)) {
     bool again = true;
     const Expr *condition = once->getCond();
@@ -155,63 +130,6 @@ std::optional<bool> trainingModeSetBy(const ASTContext &context, const Stmt *sta
     return false;
   });
   return mode;
-}
-
-bool namesStdStream(const Stmt *statement, std::initializer_list<llvm::StringRef> streams) {
-  return contains(statement, [&](const Stmt *part) {
-    const auto *reference = dyn_cast<DeclRefExpr>(part);
-    const ValueDecl *decl = reference ? reference->getDecl() : nullptr;
-    return decl && decl->isInStdNamespace() && decl->getDeclName().isIdentifier() &&
-           llvm::is_contained(streams, decl->getName());
-  });
-}
-
-bool readsKeyboard(const Stmt *statement) {
-  return namesStdStream(statement, {"cin", "wcin"});
-}
-
-// Each turn is for what somebody types in.
-bool waitsForPerson(const Stmt *loop) {
-  const Stmt *condition = nullptr, *body = nullptr;
-  if (const auto *counted = dyn_cast<ForStmt>(loop)) {
-    condition = counted->getCond();
-    body = counted->getBody();
-  } else if (const auto *repeated = dyn_cast<WhileStmt>(loop)) {
-    condition = repeated->getCond();
-    body = repeated->getBody();
-  } else if (const auto *repeated = dyn_cast<DoStmt>(loop)) {
-    condition = repeated->getCond();
-    body = repeated->getBody();
-  }
-  if (readsKeyboard(condition))
-    return true;
-  const auto *block = dyn_cast_or_null<CompoundStmt>(body);
-  return block && llvm::any_of(block->body(), [](const Stmt *part) {
-           const auto *branch = dyn_cast<IfStmt>(part);
-           return isa<Expr, DeclStmt, IfStmt>(part) &&
-                  readsKeyboard(branch ? branch->getCond() : part);
-         });
-}
-
-// A loop that works for long by itself, whoever waits for it.
-bool runsModel(const Stmt *loop) {
-  return callsOne(loop, [](const FunctionDecl *callee) {
-    return trains(callee) || DeviceModel::isStep(callee) ||
-           (isTorchDecl(callee) && nameOf(callee) == "forward");
-  });
-}
-
-// A branch that does nothing but tell of an error.
-bool tellsOfError(const Stmt *branch) {
-  const auto *block = dyn_cast<CompoundStmt>(branch);
-  return namesStdStream(branch, {"cerr", "wcerr"}) &&
-         (block ? llvm::all_of(block->body(),
-                               [](const Stmt *part) {
-                                 return isa<BreakStmt, ContinueStmt, ReturnStmt>(part) ||
-                                        (isa<Expr>(part) &&
-                                         namesStdStream(part, {"cerr", "wcerr", "cout", "wcout"}));
-                               })
-                : isa<Expr>(branch));
 }
 
 // Reads a clock, to tell how long something takes.
@@ -366,8 +284,7 @@ bool DeviceModel::besideClock(const Stmt *statement) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
        child = parent) {
     const auto *block = dyn_cast<CompoundStmt>(parent);
-    // One that a macro writes around what it checks is none of the function's.
-    if (!block || context_.getSourceManager().isMacroBodyExpansion(block->getBeginLoc()))
+    if (!block)
       continue;
     const Stmt *before = nullptr;
     bool found = false;
@@ -394,9 +311,7 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
     return std::nullopt;
   std::string reason;
   bool left = false;
-  const Stmt *inner = nullptr;       // the loop that was passed last
-  const Stmt *of_one_name = nullptr; // a loop on one turn of which this runs
-  bool deferred = false;             // in a lambda that somebody calls later
+  bool deferred = false; // in a lambda that somebody calls later
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
        child = parent) {
     if (const auto *lambda = dyn_cast<LambdaExpr>(parent))
@@ -406,13 +321,10 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
       if (isOccasional(context_, condition->getCond(), child == condition->getThen(), child,
                        statement))
         return std::nullopt;
-      if (fails(child) || tellsOfError(child))
+      if (fails(child))
         return std::nullopt;
-      if (const Stmt *loop = loopAround(condition);
-          child == condition->getThen() && isForOneName(context_, condition->getCond(), loop))
-        of_one_name = loop;
       left |= leaves(child);
-    } else if (isa<CXXThrowExpr, CXXCatchStmt>(parent) || (!deferred && isMadeOnce(parent))) {
+    } else if (isa<CXXThrowExpr>(parent) || (!deferred && isMadeOnce(parent))) {
       return std::nullopt;
     } else if (const auto *choice = dyn_cast<ConditionalOperator>(parent)) {
       if (child != choice->getCond() &&
@@ -426,12 +338,7 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
       // The body of at::parallel_for works on host memory.
       if (nameOf(call->getDirectCallee()) == "parallel_for")
         return std::nullopt;
-    } else if (isLoop(context_, parent) && repeats(parent, child)) {
-      if (waitsForPerson(parent) && !(inner && runsModel(inner)))
-        return std::nullopt;
-      inner = parent;
-      if (!reason.empty() || left || parent == of_one_name)
-        continue;
+    } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
       if (isEvaluation(parent))
         return std::nullopt;
       // Where an object is made, a loop is no step.

@@ -122,28 +122,6 @@ bool hasRemainder(const Expr *condition) {
   return hasRemainder(condition, kMaxDepth);
 }
 
-// In a loop: the text that the condition compares with a literal is another one on each turn.
-bool isForOneName(ASTContext &context, const Expr *condition, const Stmt *loop) {
-  if (!loop)
-    return false;
-  const SourceManager &sources = context.getSourceManager();
-  const auto isOfTurn = [&](const Stmt *part) {
-    const auto *reference = dyn_cast<DeclRefExpr>(part);
-    const auto *variable = reference ? dyn_cast<VarDecl>(reference->getDecl()) : nullptr;
-    return variable && sources.isPointWithin(sources.getFileLoc(variable->getLocation()),
-                                             sources.getFileLoc(loop->getBeginLoc()),
-                                             sources.getFileLoc(loop->getEndLoc()));
-  };
-  return contains(condition, [&](const Stmt *part) {
-    const auto *comparison = dyn_cast<CXXOperatorCallExpr>(part);
-    if (!comparison || comparison->getOperator() != OO_EqualEqual || comparison->getNumArgs() != 2)
-      return false;
-    const Expr *left = comparison->getArg(0), *right = comparison->getArg(1);
-    return (isa<StringLiteral>(strip(right)) && contains(left, isOfTurn)) ||
-           (isa<StringLiteral>(strip(left)) && contains(right, isOfTurn));
-  });
-}
-
 bool isOccasional(ASTContext &context, const Expr *condition, bool when_true, const Stmt *branch,
                   const Stmt *statement) {
   return hasRemainder(condition) || resetsCondition(condition, branch, statement) ||

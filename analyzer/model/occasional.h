@@ -14,9 +14,4 @@ bool hasRemainder(const clang::Expr *condition);
 bool isOccasional(clang::ASTContext &context, const clang::Expr *condition, bool when_true,
                   const clang::Stmt *branch, const clang::Stmt *statement);
 
-// `for (command : commands) { if (command.name == "save") … }`: a branch for one of the texts that
-// the loop goes over.
-bool isForOneName(clang::ASTContext &context, const clang::Expr *condition,
-                  const clang::Stmt *loop);
-
 } // namespace devsan::analyzer

@@ -152,9 +152,7 @@ private:
         : operation.name == "clip_grad_norm_"
             ? "scale the gradients on the device, by `torch::clamp_max(max_norm / norm, 1)`"
         : size ? "pass `output_size`"
-        : isElementOfLoop(operation, first)
-            ? "copy the whole tensor once, before the loop: `.cpu()`"
-            : "");
+               : "");
   }
 
   static std::string_view waitRemedy(std::string_view name) {
@@ -243,8 +241,8 @@ private:
         when = "in a function that a step of another file runs";
     }
     if (when.empty() || program_.isSyncAllowed(call) ||
-        (wait.read && (isReadOncePerLoop(call, wait.read) || isPrintedOnce(call, wait.read) ||
-                       !isFirstOfTensor(wait.operation, wait.read))))
+        (wait.read &&
+         (isReadOncePerLoop(call, wait.read) || !isFirstOfTensor(wait.operation, wait.read))))
       return;
     findings_.push_back(
         {.at = call,
@@ -271,42 +269,6 @@ private:
     return true;
   }
 
-  // `for (i) file << x[i].item()`, which nothing repeats: results that are told at the end.
-  bool isPrintedOnce(Code call, Code read) {
-    bool is_element = false;
-    const std::optional<Path> tensor = program_.whole(facts_, read, is_element);
-    Loop loop = program_.loopAround(call);
-    if (!tensor || !is_element || !loop || !program_.isPrinted(call))
-      return false;
-    for (Loop outer = loop; outer; outer = program_.outerLoop(outer)) {
-      loop = outer;
-      if (isSetIn(*tensor, loop))
-        return false;
-    }
-    return !program_.isRepeated(loop, facts_.function);
-  }
-
-  bool isElementOfLoop(const Operation &operation, const Operand &read) {
-    bool is_element = false;
-    const std::optional<Path> tensor = program_.whole(facts_, read.expr, is_element);
-    const Loop loop = program_.loopAround(operation.expr);
-    return tensor && is_element && loop && !isSetIn(*tensor, loop);
-  }
-
-  // What it is called on.
-  static bool sets(const Operation &operation) {
-    return operation.kind == Operation::Kind::kAssign || isInPlace(operation.name) ||
-           operation.name == "operator+=" || operation.name == "operator=";
-  }
-
-  bool isSetIn(const Path &tensor, Loop loop) {
-    return (tensor.root && program_.isDeclaredIn(tensor.root, loop)) ||
-           std::ranges::any_of(facts_.operations, [&](const Operation &operation) {
-             return operation.path == tensor && program_.isIn(operation.expr, loop) &&
-                    sets(operation);
-           });
-  }
-
   // The innermost loop holds another one that computes what is read: `for (epoch) { for (batch) …;
   // print(loss.item()); }` reads once for all batches. The outer one may be in a caller.
   bool isReadOncePerLoop(Code call, Code read) {
@@ -315,7 +277,9 @@ private:
     if (!variable || (!loop && !program_.isLoopBody(facts_.function)))
       return false;
     return std::ranges::any_of(facts_.operations, [&](const Operation &operation) {
-      if (!sets(operation) || operation.path != variable)
+      const bool writes = operation.kind == Operation::Kind::kAssign || isInPlace(operation.name) ||
+                          operation.name == "operator+=" || operation.name == "operator=";
+      if (!writes || operation.path != variable)
         return false;
       const Loop inner = program_.loopAround(operation.expr);
       return inner && inner != loop && program_.isOverBefore(inner, loop, call);

@@ -161,9 +161,7 @@ public:
   Code initialiser(Variable variable) override;
   std::string everyStep(Code code, Function function) override;
   std::vector<std::string> possibleSteps(Code, Function) override { return possible_steps; }
-  bool isRepeated(Loop, Function) override { return true; }
   Loop loopAround(Code code) override;
-  Loop outerLoop(Loop) override { return nullptr; }
   bool isIn(Code code, Loop loop) override { return loopAround(code) == loop; }
   bool isDeclaredIn(Variable, Loop) override { return false; }
   bool isOverBefore(Loop, Loop, Code) override { return true; }
@@ -174,7 +172,6 @@ public:
   bool isSyncAllowed(Code code) override;
   bool isBesideClock(Code code) override;
   bool isDiscarded(Code code) override;
-  bool isPrinted(Code) override { return false; }
   bool isDefaultOfMember(Code) override { return false; }
   bool isGuarded(Code code, Function) override;
   bool isOfAskedKind(Code, Function) override { return false; }
