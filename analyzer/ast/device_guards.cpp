@@ -100,6 +100,99 @@ bool isGuardSetter(const CallExpr *call) {
   return name.starts_with("set_") || name.starts_with("reset_") || name == "emplace";
 }
 
+bool setsDeviceWithin(const Stmt *statement) {
+  return contains(statement, [](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    return call && (setsDevice(call) || isGuardSetter(call));
+  });
+}
+
+namespace {
+
+// check(cublasCreate(&handle), __FILE__, __LINE__)
+bool isToldStatus(const CallExpr *call) {
+  bool has_status = false;
+  for (const Expr *argument : call->arguments()) {
+    const auto *status = argument->getType()->getAs<EnumType>();
+    const bool is_status = status && isInLibraryFile(status->getDecl());
+    if (!is_status && !isText(argument->getType()) && !isa<IntegerLiteral>(strip(argument)))
+      return false;
+    has_status |= is_status;
+  }
+  return has_status;
+}
+
+class DeviceChoice {
+public:
+  explicit DeviceChoice(llvm::function_ref<bool(const CallExpr *)> is_known)
+      : is_known_(is_known) {}
+
+  bool mayBeIn(const Stmt *statement) {
+    return contains(statement, [this](const Stmt *part) {
+      if (const auto *absent = dyn_cast<CXXDefaultInitExpr>(part))
+        return mayBeIn(absent->getExpr());
+      if (const auto *absent = dyn_cast<CXXDefaultArgExpr>(part))
+        return mayBeIn(absent->getExpr());
+      const auto *expr = dyn_cast<Expr>(part);
+      return expr && (isGuard(expr->getType(), 0) || mayChoose(expr));
+    });
+  }
+
+  bool mayBeInBody(const FunctionDecl *definition) {
+    const auto *constructor = dyn_cast<CXXConstructorDecl>(definition);
+    return mayBeIn(definition->getBody()) ||
+           (constructor &&
+            llvm::any_of(constructor->inits(), [this](const CXXCtorInitializer *init) {
+              return mayBeIn(init->getInit());
+            }));
+  }
+
+private:
+  bool mayChoose(const Expr *expr) {
+    const auto *call = dyn_cast<CallExpr>(expr);
+    const auto *construct = dyn_cast<CXXConstructExpr>(expr);
+    if (!call && !construct)
+      return isa<CXXUnresolvedConstructExpr>(expr);
+    if (call && is_known_(call))
+      return false;
+    const FunctionDecl *callee = calleeOf(expr), *definition = nullptr;
+    if (!callee || (call && (setsDevice(call) || isGuardSetter(call))))
+      return true;
+    if (callee->getBuiltinID())
+      return false;
+    // A context has its device.
+    if (isCudaApi(callee))
+      return nameOf(callee).contains("Ctx");
+    if (isLibraryDecl(callee)) // std::function and std::invoke call anything
+      return call && (callee->getOverloadedOperator() == OO_Call || nameOf(callee) == "invoke");
+    if (construct && (callee->isTrivial() || (callee->isDefaulted() && !callee->hasBody())))
+      return false;
+    const auto *method = dyn_cast<CXXMethodDecl>(callee);
+    if ((method && method->isVirtual()) || !callee->hasBody(definition))
+      return !call || !isToldStatus(call);
+    return depth_ >= kMaxGuardDepth || [&] {
+      ++depth_;
+      const bool may = mayBeInBody(definition);
+      --depth_;
+      return may;
+    }();
+  }
+
+  llvm::function_ref<bool(const CallExpr *)> is_known_;
+  unsigned depth_ = 0;
+};
+
+} // namespace
+
+bool mayChooseDevice(const Stmt *statement, llvm::function_ref<bool(const CallExpr *)> is_known) {
+  return DeviceChoice(is_known).mayBeIn(statement);
+}
+
+bool mayChooseDevice(const FunctionDecl *definition,
+                     llvm::function_ref<bool(const CallExpr *)> is_known) {
+  return DeviceChoice(is_known).mayBeInBody(definition);
+}
+
 static bool isTensorIndex(const Expr *expr) {
   const auto *call = dyn_cast<CXXMemberCallExpr>(strip(expr));
   const llvm::StringRef name = call ? nameOf(call->getMethodDecl()) : llvm::StringRef();

@@ -387,13 +387,6 @@ bool declares(const Stmt *statement, llvm::function_ref<bool(const VarDecl *)> t
          });
 }
 
-bool setsDeviceWithin(const Stmt *statement) {
-  return contains(statement, [](const Stmt *part) {
-    const auto *call = dyn_cast<CallExpr>(part);
-    return call && (setsDevice(call) || isGuardSetter(call));
-  });
-}
-
 auto ofType(bool (*test)(QualType)) {
   return [test](const VarDecl *variable) { return test(variable->getType()); };
 }

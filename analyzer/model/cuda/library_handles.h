@@ -3,15 +3,22 @@
 
 #include "analyzer/model/cuda/cuda_work.h"
 
+#include <llvm/ADT/SmallSet.h>
+
 namespace devsan::analyzer {
+
+// A variable, and of an object that member.
+using HandlePlace = std::pair<const clang::VarDecl *, const clang::FieldDecl *>;
+using HandlePlaces = llvm::SmallSet<HandlePlace, 2>;
 
 class LibraryHandles {
 public:
   // Of a library that is told the stream in each call, as cuBLASLt is: where it takes that.
   static std::optional<unsigned> toldStream(const clang::FunctionDecl *callee);
-  // A call where no guard is live, which may make a handle on the current device.
+  // A call where no guard is live: cublasCreate(&handle) makes one on the current device.
   void noteMade(const clang::CallExpr *call);
-  // Such a variable: a handle, or what holds one, as a smart pointer or a class of the program's.
+  // Such a variable: what a function made, a smart pointer to it, an object whose constructor made
+  // it.
   void noteDeclared(const clang::VarDecl *variable);
   // Its handle is one that the function itself made so, or takes for the current device; not one
   // that it is given, or keeps, nor one made under a guard, which has the guard's device ever
@@ -19,7 +26,8 @@ public:
   bool isOnCurrentDevice(const clang::CallExpr *call, const CudaWork &work) const;
 
 private:
-  llvm::SmallPtrSet<const clang::VarDecl *, 2> made_;
+  // With the member that is the handle; null where it is the variable itself.
+  HandlePlaces made_;
 };
 
 } // namespace devsan::analyzer
