@@ -21,7 +21,7 @@ def _is_external(path):
 
 def _flags(ctx, context):
     """Those that change the meaning of the sources, with paths as they are in the action."""
-    flags = [flag for flag in ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts]
+    flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts
     for name in ["copts", "cxxopts"]:
         flags += [flag for flag in getattr(ctx.rule.attr, name, []) if "$(" not in flag]
     flags += ["-D" + define for define in context.defines.to_list() + context.local_defines.to_list()]

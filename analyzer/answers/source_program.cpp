@@ -98,9 +98,9 @@ bool SourceProgram::isConstructor(Function function) {
     return true;
   const auto *method = dyn_cast<CXXMethodDecl>(functionOf(function));
   const auto callers = model_->scan().callers.find(functionOf(function)->getCanonicalDecl());
-  // Others call those wherever they have an object.
-  return method && !method->isVirtual() && !DeviceModel::isStep(method) &&
-         callers != model_->scan().callers.end() &&
+  // Nobody else can call it.
+  return method && method->getAccess() == AS_private && !method->isVirtual() &&
+         !method->getParent()->hasFriends() && callers != model_->scan().callers.end() &&
          llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
            const auto *constructor = dyn_cast<CXXConstructorDecl>(caller.function);
            return constructor && constructor->getParent() == method->getParent();
@@ -168,32 +168,49 @@ static bool takesForChange(QualType type) {
   return type->isLValueReferenceType() && !type->getPointeeType().isConstQualified();
 }
 
-// By the first mention of it, in the order of the code.
-bool SourceProgram::isOutput(Function function, Variable parameter) {
-  const ValueDecl *decl = declOf(parameter);
-  if (!takesForChange(decl->getType()))
+static unsigned mentionsOf(const Stmt *statement, const ValueDecl *decl) {
+  unsigned mentions = 0;
+  contains(statement, [&](const Stmt *part) {
+    const auto *name = dyn_cast<DeclRefExpr>(part);
+    mentions += name && name->getDecl() == decl;
     return false;
-  const auto is_it = [&](const Expr *expr) {
-    const auto *name = dyn_cast<DeclRefExpr>(strip(expr));
+  });
+  return mentions;
+}
+
+static constexpr unsigned kMaxOutputDepth = 3;
+
+// By the first statement of the body that mentions it, which has to run always.
+static bool isOutputOf(const FunctionDecl *function, const ValueDecl *decl, unsigned depth) {
+  const auto *body = dyn_cast_or_null<CompoundStmt>(function->getBody());
+  if (!body || !takesForChange(decl->getType()))
+    return false;
+  const auto first =
+      llvm::find_if(body->body(), [&](const Stmt *part) { return mentionsOf(part, decl) > 0; });
+  const auto *expr = first == body->body_end() ? nullptr : dyn_cast<Expr>(*first);
+  const auto *call = expr ? dyn_cast<CallExpr>(expr->IgnoreImplicit()) : nullptr;
+  if (!call || mentionsOf(call, decl) != 1)
+    return false;
+  const auto is_it = [&](const Expr *argument) {
+    const auto *name = dyn_cast<DeclRefExpr>(strip(argument));
     return name && name->getDecl() == decl;
   };
-  bool is_output = false;
-  contains(functionOf(function)->getBody(), [&](const Stmt *part) {
-    const auto *call = dyn_cast<CallExpr>(part);
-    if (const auto *set = dyn_cast<CXXOperatorCallExpr>(part)) {
-      is_output = set->getOperator() == OO_Equal && set->getNumArgs() == 2 &&
-                  is_it(set->getArg(0)) && !names(set->getArg(1), decl);
-    } else if (call) {
-      const FunctionDecl *callee = call->getDirectCallee();
-      for (unsigned i = 0; i < call->getNumArgs() && !is_output; ++i)
-        is_output = is_it(call->getArg(i)) &&
-                    (!callee || (!isLibraryDecl(callee) && i < callee->getNumParams() &&
-                                 takesForChange(callee->getParamDecl(i)->getType())));
-    }
-    const auto *name = dyn_cast<DeclRefExpr>(part);
-    return is_output || (name && name->getDecl() == decl);
-  });
-  return is_output;
+  if (const auto *set = dyn_cast<CXXOperatorCallExpr>(call))
+    return set->getOperator() == OO_Equal && set->getNumArgs() == 2 && is_it(set->getArg(0));
+  const FunctionDecl *callee = call->getDirectCallee();
+  const auto place = llvm::find_if(call->arguments(), is_it) - call->arg_begin();
+  if (!callee || isLibraryDecl(callee) || place >= std::ptrdiff_t(callee->getNumParams()) ||
+      !takesForChange(callee->getParamDecl(place)->getType()))
+    return false;
+  const FunctionDecl *definition = nullptr;
+  if (depth > 0 && callee->hasBody(definition))
+    return isOutputOf(definition, definition->getParamDecl(place), depth - 1);
+  // What that gives is the caller's alone.
+  return mentionsOf(body, decl) == 1;
+}
+
+bool SourceProgram::isOutput(Function function, Variable parameter) {
+  return isOutputOf(functionOf(function), declOf(parameter), kMaxOutputDepth);
 }
 
 Role SourceProgram::role(Variable variable) {

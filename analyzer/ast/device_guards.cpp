@@ -6,6 +6,7 @@
 
 #include <clang/AST/DeclTemplate.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/SaveAndRestore.h>
 
 namespace devsan::analyzer {
 
@@ -170,12 +171,10 @@ private:
     const auto *method = dyn_cast<CXXMethodDecl>(callee);
     if ((method && method->isVirtual()) || !callee->hasBody(definition))
       return !call || !isToldStatus(call);
-    return depth_ >= kMaxGuardDepth || [&] {
-      ++depth_;
-      const bool may = mayBeInBody(definition);
-      --depth_;
-      return may;
-    }();
+    if (depth_ >= kMaxGuardDepth)
+      return true;
+    const llvm::SaveAndRestore deeper(depth_, depth_ + 1);
+    return mayBeInBody(definition);
   }
 
   llvm::function_ref<bool(const CallExpr *)> is_known_;

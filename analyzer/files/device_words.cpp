@@ -211,7 +211,34 @@ private:
       return false;
     const std::size_t open = isIdentifier(at(i + 1)) ? i + 2 : i + 1;
     const WordList made = insideBrackets(open);
-    return !made.empty() && llvm::none_of(made, isHostWord);
+    return !made.empty() && llvm::none_of(made, [&](StringRef word) {
+      return isHostWord(word) || isKnownKind(word);
+    });
+  }
+
+  // `DeviceType type = kCPU;`: whatever it becomes, the words that it is given say it.
+  bool isKnownKind(StringRef name) const {
+    if (!kinds_.contains(name))
+      return false;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (words_[i] != name)
+        continue;
+      const bool is_declared = at(i - 1) == "DeviceType";
+      if (at(i + 1) == "=" && at(i + 2) != "=") {
+        if (!llvm::all_of(untilEnd(i + 2), isPartOfKind))
+          return false;
+      } else if (is_declared && at(i + 1) != ";") {
+        return false; // a parameter, or made of something
+      } else if (at(i - 1) == "&" || at(i - 1) == ">") {
+        return false; // handed out, read from a stream
+      }
+    }
+    return true;
+  }
+
+  static bool isPartOfKind(StringRef word) {
+    return !isIdentifier(word) || isHostWord(word) || isDeviceWord(word) || asksWhatThereIs(word) ||
+           word == "torch" || word == "at" || word == "c10" || word == "DeviceType";
   }
 
   // Another device than the first of its kind, or one that these words do not tell.

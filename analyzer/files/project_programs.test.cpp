@@ -11,6 +11,11 @@
 // RUN: %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'void move(torch::Tensor x) { x.cuda(); }' >> %t/seeded/main.cpp
 // RUN: not %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
+// Nor does a kind of device that is only ever the host; one that it is given may be any.
+// RUN: cp -r %t/host %t/kind && echo 'void place(Net net) { torch::DeviceType kind = torch::kCPU; torch::Device device(kind); net.to(device); }' >> %t/kind/main.cpp
+// RUN: %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
+// RUN: echo 'void place(Net net, torch::DeviceType kind) { torch::Device device(kind); net.to(device); }' >> %t/kind/main.cpp
+// RUN: not %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
 // A header that asks which compiler it is names none either.
 // RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
 // RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT

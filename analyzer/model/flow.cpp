@@ -219,9 +219,12 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
       if (!next || (next == &graph->getExit() && blocks[id]->hasNoReturnElement()))
         continue;
       State out = state_;
-      if (const Stmt *condition = blocks[id]->getTerminatorCondition(false);
-          condition && blocks[id]->succ_size() == 2 && isa<Expr>(condition))
-        refine(out, cast<Expr>(condition), taken == 0);
+      if (const auto *condition = dyn_cast_or_null<Expr>(blocks[id]->getTerminatorCondition(false));
+          condition && blocks[id]->succ_size() == 2) {
+        if (meansNoGpu(condition, taken == 0))
+          continue;
+        refine(out, condition, taken == 0);
+      }
       if (const auto *branch = dyn_cast_or_null<SwitchStmt>(blocks[id]->getTerminatorStmt()))
         refineSwitch(out, branch, next->getLabel());
       State &met = entries[next->getBlockID()];

@@ -101,6 +101,25 @@ void Flow::refine(State &state, const Expr *condition, bool truth) const {
     refineOffHost(state, receiver);
 }
 
+// What runs only on a machine that has no GPU has no bug that a GPU shows.
+bool Flow::meansNoGpu(const Expr *condition, bool truth) const {
+  condition = resolveVariable(condition);
+  if (const auto *negation = dyn_cast<UnaryOperator>(condition);
+      negation && negation->getOpcode() == UO_LNot)
+    return meansNoGpu(negation->getSubExpr(), !truth);
+  if (const auto *binary = dyn_cast<BinaryOperator>(condition); binary && binary->isLogicalOp())
+    return (binary->getOpcode() == BO_LAnd) == truth &&
+           (meansNoGpu(binary->getLHS(), truth) || meansNoGpu(binary->getRHS(), truth));
+  const auto *call = dyn_cast<CallExpr>(condition);
+  const FunctionDecl *asked = call ? call->getDirectCallee() : nullptr;
+  if (!asked || truth || !isTorchDecl(asked))
+    return false;
+  if (nameOf(asked) == "hasCUDA")
+    return true;
+  const auto *space = dyn_cast<NamespaceDecl>(asked->getDeclContext());
+  return nameOf(asked) == "is_available" && space && space->getName() == "cuda";
+}
+
 void Flow::refineEquality(State &state, const Expr *left, const Expr *right, bool equal) const {
   // Equal indices are taken for equal devices.
   left = resolveVariable(left);

@@ -31,6 +31,7 @@ private:
 
   // flow_refine.cpp
   void refine(State &state, const clang::Expr *condition, bool truth) const;
+  bool meansNoGpu(const clang::Expr *condition, bool truth) const;
   void refineEquality(State &state, const clang::Expr *left, const clang::Expr *right,
                       bool equal) const;
   void refineSwitch(State &state, const clang::SwitchStmt *branch, const clang::Stmt *label) const;

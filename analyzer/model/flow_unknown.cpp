@@ -131,7 +131,7 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
   if (name == "to")
     if (const std::optional<Value> device = deviceAmong(arguments))
       return device->place;
-  const std::optional<Place> of_object = placeOfUnknown(object, steps - 1);
+  std::optional<Place> of_object = placeOfUnknown(object, steps - 1);
   if (!of_object || name == "to")
     return of_object;
   if (!movesTensor(name))
@@ -164,7 +164,7 @@ std::optional<Value> Flow::evaluateUnknownMethod(const CallExpr *call) {
   facts_.values_[strip(object)] = self;
   std::vector<Operand> operands = tensorOperands(nullptr, arguments);
   operands.insert(operands.begin(), {object, self});
-  const Value result = *gives_tensor ? combine(valuesOf(operands)) : Value();
+  Value result = *gives_tensor ? combine(valuesOf(operands)) : Value();
   record({Operation::Kind::kTensorOp, call, name, object, {}, std::move(operands), result, {}});
   return result;
 }

@@ -1,5 +1,6 @@
 #include "analyzer/run/analysis.h"
 
+#include "analyzer/files/report_paths.h"
 #include "analyzer/model/cuda/cuda_work.h"
 #include "analyzer/model/model.h"
 #include "analyzer/parse/clang_run.h"
@@ -287,14 +288,7 @@ std::string plainPath(const std::string &path) {
 
 // So that one place has one name, from whichever file it was included.
 void makePathsPlain(FileResult &result) {
-  for (core::Finding &finding : result.findings) {
-    for (core::Location &location : finding.locations)
-      location.file = plainPath(location.file);
-    for (core::Related &related : finding.related)
-      related.location.file = plainPath(related.location.file);
-    for (core::Replacement &edit : finding.fix)
-      edit.file = plainPath(edit.file);
-  }
+  forEachPath(result.findings, [](std::string &path) { path = plainPath(path); });
   for (FileCalls::Function &function : result.calls.functions)
     for (FileCalls::Place *place : {&function.body, &function.launch})
       place->file = plainPath(place->file);
@@ -344,9 +338,10 @@ FileResult Analysis::takeResult() {
       if (result_.errors++)
         continue;
       const core::Location place = places.at(error.Message.FilePath, error.Message.FileOffset);
-      result_.first_error = place.file.empty() ? error.Message.Message
-                                               : place.file + ":" + std::to_string(place.line) +
-                                                     ": " + error.Message.Message;
+      result_.first_error = place.file.empty()
+                                ? error.Message.Message
+                                : plainPath(place.file) + ":" + std::to_string(place.line) + ": " +
+                                      error.Message.Message;
     }
   }
   result_.suppressed = context_.getStats().ErrorsIgnoredNOLINT;

@@ -14,7 +14,7 @@
 // CHECK: steps.cpp:2:{{.*}} [device-host-sync]
 // CHECK: bind.cpp:4:{{.*}} note: 'operatorOf' runs it
 // CHECK: sums.cpp:5:{{.*}} [device-host-sync]
-// CHECK: 8 files: 4 findings
+// CHECK: 9 files: 4 findings
 // CHECK: broken.cpp: {{.*}} nowhere.h
 // RUN: not %{same} 2 %{options} --format=sarif -- %{flags} > /dev/null
 // RUN: not %{same} 2 %{options} --strict -- %{flags} > /dev/null
@@ -93,3 +93,10 @@ void nothing() { Unknown x = call(; }
 
 //--- quiet.cpp
 int one() { return 1; }
+
+//--- below/far.cpp
+#include "../far.h"
+int far() { return 1; }
+
+//--- far.h
+static_assert(sizeof(int) == 1, "x/../y");

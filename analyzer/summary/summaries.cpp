@@ -1,4 +1,5 @@
 #include "analyzer/summary/summaries.h"
+#include "analyzer/files/report_paths.h"
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/run/result_cache.h"
@@ -159,14 +160,15 @@ core::Result<void> Summaries::matchSources(
         if (entry->second.seen != sum || (!entry->second.now.empty() && entry->second.now != sum))
           return changed(i, file + " has changed");
       }
+      // Reports show the lines of each place.
       std::string missing;
-      for (const core::Finding &finding : unit.outcome.result->findings) {
-        const std::string &file = finding.locations.front().file;
+      std::vector<core::Finding> findings = unit.outcome.result->findings;
+      forEachPath(findings, [&](const std::string &file) {
         if (const auto entry = known.find(file); entry == known.end() || entry->second.now.empty())
           missing = file;
-      }
+      });
       if (!missing.empty())
-        return changed(i, missing + " has findings, and is not there");
+        return changed(i, missing + " is named by findings, and is not there or was not read");
     }
   return {};
 }

@@ -22,6 +22,10 @@ using llvm::StringRef;
 constexpr StringRef kHead = "devsan-summary/1\n";
 constexpr char kBelowRoot = '\1'; // begins paths that are relative to the root
 
+bool goesUp(StringRef path) {
+  return llvm::is_contained(llvm::split(path, '/'), StringRef(".."));
+}
+
 class SummaryWriter {
 public:
   explicit SummaryWriter(const std::string &root) : below_(root.empty() ? "" : root + "/") {}
@@ -33,16 +37,9 @@ public:
   template <typename Enum> void choice(Enum &value, Enum) { number(static_cast<unsigned>(value)); }
   void index(unsigned &value, std::size_t) { number(value); }
   // Also a text that begins with one.
-  void path(std::string &text) {
-    StringRef rest = text;
-    number(!below_.empty() && rest.consume_front(below_) ? indexOf(kBelowRoot + rest.str())
-                                                         : indexOf(text));
-  }
+  void path(std::string &text) { number(indexOf(fromRoot(text))); }
   void findings(std::vector<core::Finding> &findings) {
-    forEachPath(findings, [&](std::string &path) {
-      if (StringRef rest = path; !below_.empty() && rest.consume_front(below_))
-        path = kBelowRoot + rest.str();
-    });
+    forEachPath(findings, [&](std::string &path) { path = fromRoot(path); });
     number(indexOf(core::jsonReport(findings, {})));
   }
   template <typename Item, typename Each> void list(std::vector<Item> &items, Each each) {
@@ -74,6 +71,11 @@ public:
   }
 
 private:
+  std::string fromRoot(StringRef path) const {
+    StringRef rest = path;
+    return !below_.empty() && rest.consume_front(below_) && !goesUp(rest) ? kBelowRoot + rest.str()
+                                                                          : path.str();
+  }
   void number(std::uint64_t value) {
     llvm::raw_string_ostream out(numbers_);
     llvm::encodeULEB128(value, out);
@@ -188,7 +190,7 @@ private:
   std::string absolute(StringRef path) {
     if (!path.consume_front(StringRef(&kBelowRoot, 1)))
       return path.str();
-    require(!llvm::is_contained(llvm::split(path, '/'), StringRef("..")));
+    require(!goesUp(path));
     return root_ + "/" + path.str();
   }
   // A text that is named often takes more than what names it.

@@ -28,3 +28,33 @@ void segmented(torch::Tensor mask) {
   auto x = torch::ones({3}, torch::kCUDA);
   segment({x}, mask);
 }
+
+// In place.
+void normalize(torch::Tensor &x) { x = x * 2; }
+void changedThere(torch::Tensor &x) {
+  normalize(x);
+  // CHECK: :[[@LINE+1]]:33: warning: {{.*}} [device-bare-cuda]
+  auto noise = torch::ones({3}, torch::kCUDA);
+  x = x + noise;
+}
+void unseen(torch::Tensor &x);
+void changedSomewhere(torch::Tensor &x) {
+  unseen(x);
+  // CHECK: :[[@LINE+1]]:33: warning: {{.*}} [device-bare-cuda]
+  auto noise = torch::ones({3}, torch::kCUDA);
+  x = x + noise;
+}
+// On one way only.
+void setOnce(torch::Tensor &state, bool first) {
+  if (first)
+    state = torch::zeros({3});
+  // CHECK: :[[@LINE+1]]:31: warning: {{.*}} [device-bare-cuda]
+  auto one = torch::ones({3}, torch::kCUDA);
+  state = state + one;
+}
+void make(torch::Tensor &made, float *memory) { made = torch::from_blob(memory, {3}); }
+void madeThere(torch::Tensor &out, float *memory) {
+  make(out, memory);
+  auto x = torch::ones({3}, torch::kCUDA);
+  out = x;
+}

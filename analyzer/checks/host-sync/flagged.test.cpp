@@ -222,3 +222,19 @@ float onDevice(torch::jit::Module &script, Moves &moves, Unseen &unseen, torch::
   }
   return sum;
 }
+
+// With a GPU these run as well.
+float withGpu(torch::Tensor x, int n, bool wanted) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    if (wanted && torch::cuda::is_available())
+      x = x.to(torch::kCUDA);
+    else
+      // CHECK: :[[@LINE+1]]:{{.*}} [device-host-sync]
+      sum += x.sum().item<float>();
+    if (torch::cuda::is_available())
+      // CHECK: :[[@LINE+1]]:{{.*}} [device-host-sync]
+      sum += x.cuda().mean().item<float>();
+  }
+  return sum;
+}

@@ -265,3 +265,17 @@ struct Reporting : torch::nn::Module {
     return x * scale * again;
   }
 };
+
+// Runs where there is no GPU.
+float withoutGpu(torch::Tensor x, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    if (torch::cuda::is_available())
+      x = x.to(torch::kCUDA);
+    else
+      sum += x.sum().item<float>();
+    if (!torch::cuda::is_available() || n > 3)
+      continue;
+  }
+  return sum;
+}

@@ -190,3 +190,15 @@ public:
   torch::nn::Linear conv_;
   int64_t size_ = 0;
 };
+
+// Anybody can call it, also once the module has moved.
+class Warmed : public torch::nn::Module {
+public:
+  Warmed() : conv_(register_module("conv", torch::nn::Linear(3, 3))) { warmUp(); }
+  // CHECK: :[[@LINE+1]]:34: warning: {{.*}} [device-missing-device]
+  void warmUp() { conv_->forward(torch::zeros({3, 3})); }
+  torch::Tensor forward(torch::Tensor x) { return conv_->forward(x.to(torch::kFloat)); }
+
+private:
+  torch::nn::Linear conv_;
+};

@@ -27,19 +27,3 @@ public:
 private:
   torch::Tensor sum_;
 };
-
-// A placeholder holds nothing that would have to follow.
-class Lazy : public torch::nn::Module {
-public:
-  Lazy() {
-    root_ = torch::empty({0});
-    // CHECK: :[[@LINE+1]]:14: error: tensor member 'scale_' of module 'Lazy' {{.*}} [device-unregistered-state]
-    scale_ = torch::ones({3});
-  }
-  torch::Tensor forward(torch::Tensor x) {
-    if (root_.numel() == 0)
-      root_ = x.sum();
-    return x / root_ * scale_;
-  }
-  torch::Tensor root_, scale_;
-};

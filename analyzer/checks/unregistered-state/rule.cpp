@@ -22,9 +22,6 @@ private:
     const bool belongs_there = member.read_on_host && !member.meets_others;
     if (!facts_.is_module && (!member.initial.onHost() || belongs_there))
       return;
-    // A placeholder: the tensor that a method puts there comes from elsewhere.
-    if (member.rebound && program_.hasZeroSize(member.initialised))
-      return;
     RuleFinding finding{
         .at = member.initialised,
         .message = fill(
