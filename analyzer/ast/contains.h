@@ -25,4 +25,11 @@ inline bool names(const clang::Stmt *statement, const clang::ValueDecl *decl) {
   });
 }
 
+// Control may come to a part of it past what stands before.
+inline bool holdsEntry(const clang::Stmt *statement) {
+  return contains(statement, [](const clang::Stmt *part) {
+    return llvm::isa<clang::SwitchCase, clang::LabelStmt>(part);
+  });
+}
+
 } // namespace devsan::analyzer

@@ -218,18 +218,12 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
       // A failed check is no way out of the function that its caller continues from.
       if (!next || (next == &graph->getExit() && blocks[id]->hasNoReturnElement()))
         continue;
-      State out = state_;
-      if (const auto *condition = dyn_cast_or_null<Expr>(blocks[id]->getTerminatorCondition(false));
-          condition && blocks[id]->succ_size() == 2) {
-        if (meansNoGpu(condition, taken == 0))
-          continue;
-        refine(out, condition, taken == 0);
-      }
-      if (const auto *branch = dyn_cast_or_null<SwitchStmt>(blocks[id]->getTerminatorStmt()))
-        refineSwitch(out, branch, next->getLabel());
+      const std::optional<State> out = stateAlong(*blocks[id], taken, *next);
+      if (!out)
+        continue;
       State &met = entries[next->getBlockID()];
       std::size_t before = met.values.size();
-      bool changed = joinInto(met, out);
+      bool changed = joinInto(met, *out);
       remembered += met.values.size() - before;
       if (remembered > kMaxRemembered)
         return false;
@@ -258,6 +252,21 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
     budget_ = nested.budget_;
   }
   return true;
+}
+
+// What holds behind a branch; none where only machines without a GPU come to it.
+std::optional<State> Flow::stateAlong(const CFGBlock &block, unsigned way,
+                                      const CFGBlock &next) const {
+  State out = state_;
+  if (const auto *condition = dyn_cast_or_null<Expr>(block.getTerminatorCondition(false));
+      condition && block.succ_size() == 2) {
+    if (meansNoGpu(condition, way == 0))
+      return std::nullopt;
+    refine(out, condition, way == 0);
+  }
+  if (const auto *branch = dyn_cast_or_null<SwitchStmt>(block.getTerminatorStmt()))
+    refineSwitch(out, branch, next.getLabel());
+  return out;
 }
 
 void Flow::transferBlock(const CFGBlock &block) {

@@ -23,6 +23,8 @@ public:
 private:
   // flow.cpp
   void transferBlock(const clang::CFGBlock &block);
+  std::optional<State> stateAlong(const clang::CFGBlock &block, unsigned way,
+                                  const clang::CFGBlock &next) const;
   void transfer(const clang::Stmt *statement);
   void declare(const clang::VarDecl *variable);
   void assign(const Path &path, const clang::Expr *value, const clang::Expr *at);

@@ -18,11 +18,6 @@ using namespace clang;
 
 namespace {
 
-// Control may come to a part of it past what stands before.
-bool holdsEntry(const Stmt *statement) {
-  return contains(statement, [](const Stmt *part) { return isa<SwitchCase, LabelStmt>(part); });
-}
-
 // Walks one function in the order of its source and keeps what holds at each point.
 class CudaWorkCollector : public AstVisitor {
 public:
@@ -166,10 +161,11 @@ public:
     }
     if (startsGuard(variable))
       beginGuard(init);
-    if (!guarded())
+    if (!guarded()) {
       handles_.noteDeclared(variable);
-    if (!guarded() && isDeviceContainer(variable->getType()) && init)
-      work_.made_on_current.push_back({init, path_});
+      if (isDeviceContainer(variable->getType()) && init)
+        work_.made_on_current.push_back({init, path_});
+    }
     if (init)
       if (const auto *call = dyn_cast<CallExpr>(streamSource(init));
           call && isCurrentStreamCall(calledFunction(call)) && argumentsOf(call).empty())
