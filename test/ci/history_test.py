@@ -91,6 +91,20 @@ void run(at::Tensor x) {
         row = self.row_of("run.cu", launcher, launcher.replace("  launch(x)", "  const c10::cuda::CUDAGuard guard(x.device());\n  launch(x)"))
         self.assertEqual((row["before"], row["after"]), (["run.cu:6: device-missing-guard"], []))
 
+    def test_commits_of_files_without_pytorch_are_told_apart(self):
+        kernel = "__global__ void kernel(float *x) {}\nvoid launch(float *x) {\n  kernel<<<1, 32>>>(x);\n}\n"
+        self.assertFalse(self.row_of("c.cu", kernel, kernel.replace("  kernel", "  cudaSetDevice(1);\n  kernel"))["pytorch"])
+        result = self.history()
+        self.assertRegex(result.stdout, r"\nnone of PyTorch's +1 ")
+        self.assertNotRegex(result.stdout, r"\nPyTorch's names")
+        kernel = "#include <torch/extension.h>\n" + kernel
+        self.commit("Another kernel", other="")
+        (self.repo / "torch.cu").write_text(kernel)
+        self.commit("Another kernel, of PyTorch")
+        (self.repo / "torch.cu").write_text(kernel.replace("  kernel", "  cudaSetDevice(1);\n  kernel"))
+        self.commit("Set the device there, too")
+        self.assertRegex(self.history().stdout, r"\nPyTorch's names +1 [^\n]*\nnone of PyTorch's +1 ")
+
     def test_a_bug_counts_where_it_is_reported_at_the_call_in_another_file(self):
         launcher = """\
 #include <cuda_runtime.h>
