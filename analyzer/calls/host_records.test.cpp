@@ -27,6 +27,11 @@
 // RUN: not %{check} %t/sums.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=TRAIN
 // RUN: cp %t/include %t/more.cpp && echo 'double more(torch::Device device) { return train(device); }' >> %t/more.cpp
 // RUN: not %{check} %t/sums.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=TRAIN
+// A call that leaves it out gives the default of the declaration.
+// RUN: cp %t/include %t/more.cpp && echo 'double more() { return train(); }' >> %t/more.cpp && %{check} %t/sums.cpp -- %{flags} | FileCheck %s --check-prefix=NONE
+// RUN: sed -i 's/device = torch::kCPU);/device = torch::kCUDA);/' %t/samples.h && not %{check} %t/sums.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=TRAIN
+// RUN: sed -i 's/device = torch::kCUDA);/device = chosen());/' %t/samples.h && not %{check} %t/sums.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=TRAIN
+// RUN: sed -i 's/device = chosen());/device = torch::kCPU);/' %t/samples.h
 // TRAIN: sums.cpp:13:{{.*}} 'x.sum().item<double>()' {{.*}} [device-host-sync]
 // RUN: cp %t/include %t/more.cpp && echo 'Trainer trainer(torch::Device(torch::kCUDA));' >> %t/more.cpp
 // RUN: not %{check} %t/sums.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=TRAINER
@@ -59,7 +64,8 @@ struct Trainer {
   torch::Device device_;
 };
 Sample sampleAt(int i);
-double train(torch::Device device);
+torch::Device chosen();
+double train(torch::Device device = torch::kCPU);
 torch::Tensor rays(const View &view);
 
 //--- samples.cpp

@@ -10,6 +10,7 @@
 // RUN: cp %t/*.h %t/*.cpp %t/named && mkdir %t/named/.git && not %{check} %t/named/sum.cpp -- %{flags} | FileCheck %s
 // RUN: cp %t/*.h %t/*.cpp %t/default && mkdir %t/default/.git && not %{check} %t/default/sum.cpp -- %{flags} | FileCheck %s
 // RUN: cp %t/*.h %t/*.cpp %t/holes && mkdir %t/holes/.git && not %{check} %t/holes/sum.cpp -- %{flags} | FileCheck %s
+// RUN: sed -i 's/, torch::kCUDA)/)/' %t/default/sum.h && %{check} %t/default/sum.cpp -- %{flags} | FileCheck %s --check-prefix=NONE
 // More files than are read.
 // RUN: %python -c "for i in range(70): open(r'%t/many/give%%d.cpp' %% i, 'w').write('double sumOf(int);')"
 // RUN: cp %t/*.h %t/*.cpp %t/many && mkdir %t/many/.git && not %{check} %t/many/sum.cpp -- %{flags} | FileCheck %s

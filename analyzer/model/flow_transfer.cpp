@@ -118,6 +118,8 @@ Value Flow::evaluate(const Expr *expr) {
       }
     return value;
   }
+  if (const auto *absent = dyn_cast<CXXDefaultArgExpr>(expr))
+    return evaluateDefault(absent);
   if (isa<DeclRefExpr, MemberExpr>(expr)) {
     if (std::optional<Path> named = path(expr))
       return load(*named);
@@ -160,6 +162,24 @@ Value Flow::evaluate(const Expr *expr) {
   if (const auto *binary = dyn_cast<BinaryOperator>(expr))
     return evaluateBinary(binary);
   return {};
+}
+
+// The graph of the caller has nothing of an argument that is left out. What it does is done in its
+// declaration, and is no operation of the caller's.
+Value Flow::evaluateDefault(const CXXDefaultArgExpr *absent) {
+  if (isLibraryDecl(absent->getParam()))
+    return {};
+  const bool recording = std::exchange(recording_, false);
+  const auto follow = [&](auto &&self, const Stmt *part) -> void {
+    if (!isa<LambdaExpr>(part))
+      for (const Stmt *child : part->children())
+        if (child)
+          self(self, child);
+    transfer(part);
+  };
+  follow(follow, absent->getExpr());
+  recording_ = recording;
+  return facts_.value(absent->getExpr());
 }
 
 Value Flow::evaluateBinary(const BinaryOperator *binary) {

@@ -48,6 +48,7 @@ private:
   // flow_transfer.cpp
   Value evaluate(const clang::Expr *expr);
   Value evaluateConstruct(const clang::CXXConstructExpr *construct);
+  Value evaluateDefault(const clang::CXXDefaultArgExpr *absent);
   Value evaluateBinary(const clang::BinaryOperator *binary);
   Value evaluateCall(const clang::CallExpr *call);
   Value evaluateTensorMethod(const clang::CallExpr *call, llvm::StringRef name,

@@ -49,7 +49,7 @@ private:
       given = llvm::ArrayRef(made->getArgs(), made->getNumArgs());
     for (const ParmVarDecl *parameter : callee->parameters()) {
       const unsigned i = parameter->getFunctionScopeIndex();
-      const bool is_seen = facts && i < given.size() && !isa<CXXDefaultArgExpr>(given[i]);
+      const bool is_seen = facts && i < given.size();
       add({parameter, {}}, is_seen ? facts->value(given[i]).place : Place::unknown());
     }
   }
