@@ -185,7 +185,8 @@ private:
         !of_device_only &&
         ((isDeviceWord(word) && !asksWhatThereIs(word) && !asksTensor(i) && !isOfNoTensor(i)) ||
          makesUnknownDevice(i));
-    use.second |= isKindBesideCuda(word) || choosesDevice(i);
+    use.chosen |= isKindBesideCuda(word) || choosesDevice(i);
+    use.second |= use.chosen;
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
         choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
@@ -500,12 +501,12 @@ private:
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
   return {any || other.any, host_or_other || other.host_or_other, second || other.second,
-          stream || other.stream};
+          stream || other.stream, chosen || other.chosen};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
   return {any && other.any, host_or_other && other.host_or_other, second && other.second,
-          stream && other.stream};
+          stream && other.stream, chosen && other.chosen};
 }
 
 DeviceWords deviceWordsIn(StringRef text) {

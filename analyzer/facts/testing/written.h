@@ -92,7 +92,8 @@ Value onDeviceOf(Variable tensor);
 // Answers from what the pieces and names say. Edits are named by what they are asked to do.
 class WrittenProgram final : public Program {
 public:
-  bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false;
+  bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false,
+       moved_bare = false;
   ModuleState state = {.tensors = true};
   // Of the file.
   std::vector<CudaFunction> functions = {};
@@ -174,6 +175,7 @@ public:
   bool isDiscarded(Code code) override;
   bool isDefaultOfMember(Code) override { return false; }
   bool isGuarded(Code code, Function) override;
+  bool isMovedBare(Function, const Path &, const Place &, bool) override { return moved_bare; }
   bool isOfAskedKind(Code, Function) override { return false; }
   Type type(Code code) override;
   bool isPointer(Code code) override;
