@@ -24,6 +24,11 @@ constexpr StringRef kCalledByOthers[] = {
     "swap", "size", "hash_value", "to_json", "from_json", "tag_invoke", "serialize", "parse",
     "format", "allocate", "deallocate", "construct", "destroy"};
 
+// What LibTorch calls of each module.
+constexpr StringRef kCalledOfModules[] = {
+    "forward", "reset", "reset_parameters", "clone",           "train", "eval", "to", "zero_grad",
+    "save",    "load",  "pretty_print",     "is_serializable", "apply"};
+
 } // namespace
 
 unsigned CalledCode::idOf(StringRef name) {
@@ -52,6 +57,7 @@ void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
     Name &name = names_[added.name];
     if (part.kind == Kind::kClass && !part.name.empty()) {
       name.is_class = true;
+      name.is_module |= part.is_module;
       name.has_bases |= part.has_bases;
       name.is_exported |= part.is_exported;
       added.is_implicit |= part.is_exported;
@@ -80,7 +86,8 @@ void CalledCode::say(unsigned name) {
 bool CalledCode::isImplicit(const Part &part) const {
   const Name &scope = names_[part.scope];
   return part.is_implicit ||
-         (part.kind == Kind::kFunction && (scope.has_bases || scope.is_exported));
+         (part.kind == Kind::kFunction && (scope.has_bases || scope.is_exported ||
+                                           (scope.is_module && names_[part.name].is_of_modules)));
 }
 
 void CalledCode::consider(unsigned index) {
@@ -118,6 +125,8 @@ void CalledCode::settleMacros() {
 void CalledCode::settle() {
   for (const StringRef name : kCalledByOthers)
     say(idOf(name));
+  for (const StringRef name : kCalledOfModules)
+    names_[idOf(name)].is_of_modules = true;
   settleMacros();
   for (const auto &name : ids_) {
     bool is_pasted = pasted_.size() > kMaxPasted;

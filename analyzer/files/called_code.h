@@ -41,8 +41,10 @@ private:
     std::vector<unsigned> parts, members; // of this name, of the class of this name
     bool is_said = false;
     bool is_macro = false, is_export = false; // others use what the macro marks
+    bool is_of_modules = false;               // LibTorch calls it of each module
     // Of a class. Its bases, or others, call its members.
-    bool is_class = false, has_bases = false, is_exported = false, is_used = false;
+    bool is_class = false, is_module = false, has_bases = false, is_exported = false;
+    bool is_used = false;
   };
   unsigned idOf(llvm::StringRef name);
   void say(unsigned name);

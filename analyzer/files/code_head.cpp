@@ -64,6 +64,18 @@ bool isNoName(StringRef word) {
              .Default(false);
 }
 
+// Of the bases: `public torch::nn::Module`.
+bool isModule(CodeWords bases) {
+  std::string name;
+  for (const CodeWord &word : bases)
+    if (word.text != "public" && word.text != "virtual")
+      name += word.text;
+  StringRef base = name;
+  base.consume_front("::");
+  base.consume_front("torch::");
+  return base == "nn::Module";
+}
+
 class HeadReader {
 public:
   HeadReader(CodeWords words, StringRef scope) : words_(words), scope_(scope) {}
@@ -161,7 +173,8 @@ private:
     for (std::size_t i = key + 1; i < words_.size();) {
       const StringRef word = words_[i].text;
       if (word == ":") {
-        head.has_bases = true;
+        head.is_module = isModule(words_.drop_front(i + 1));
+        head.has_bases = !head.is_module;
         break;
       }
       if (word == "[") {

@@ -39,7 +39,8 @@ struct CodeHead {
   // A constructor, an operator, a virtual method, what a macro makes of its arguments: it is called
   // without its name being said.
   bool is_implicit = false;
-  bool has_bases = false;
+  bool is_module = false;         // its one base is LibTorch's
+  bool has_bases = false;         // others
   bool is_specialization = false; // of a template
 };
 // `scope`: the class around it, if any.

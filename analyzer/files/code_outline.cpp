@@ -172,6 +172,7 @@ private:
     Part part{.kind = Part::Kind::kClass,
               .name = head.name ? words[head.name].text : StringRef(),
               .is_exported = isOfExport(words),
+              .is_module = head.is_module,
               .has_bases = head.has_bases,
               .first_line = words.front().line};
     // Libraries use specialisations of their templates: std::hash<Key>.

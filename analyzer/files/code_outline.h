@@ -17,10 +17,10 @@ struct CodeOutline {
     llvm::StringRef scope = {}; // the class or namespace that a function is a member of
     bool is_implicit = false;   // see CodeHead; a class that need not be named to be used
     bool is_exported = false;   // others may use it; of a macro: what it marks
-    bool has_bases = false;
-    bool is_holder = false;                  // `TORCH_MODULE(Net)`: who has a Net has a NetImpl
-    unsigned first_line = 0, last_line = 0;  // of what has a body
-    std::vector<llvm::StringRef> names = {}; // that it says, beside its own
+    bool is_module = false, has_bases = false; // see CodeHead
+    bool is_holder = false;                    // `TORCH_MODULE(Net)`: who has a Net has a NetImpl
+    unsigned first_line = 0, last_line = 0;    // of what has a body
+    std::vector<llvm::StringRef> names = {};   // that it says, beside its own
   };
   std::vector<Part> parts;
   std::vector<llvm::StringRef> names;  // outside of all parts
