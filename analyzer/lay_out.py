@@ -1,7 +1,8 @@
 """Lays out devsan-check's code by the profile of a run, with llvm-bolt: parsing then takes about 0.7 of the time.
 
 The program is instrumented, analyses SAMPLES twice (LibTorch's headers parsed, then loaded), and is written anew without
-symbols. PROGRAM has to be linked with --emit-relocs.
+symbols. PROGRAM has to be linked with --emit-relocs. Counts of processes that run at once differ a little each time, and so would
+what is laid out by them: with the profile of another build of the same code, --profile, it is what that build made.
 """
 
 import argparse
@@ -45,12 +46,29 @@ def train(command, **options):
     run("training", command, good=(1,), **options)  # it has findings, as the samples do
 
 
+def record(arguments, samples, work, trained, profile):
+    # The processes that parse end by _exit, so a watcher writes the counters until nobody else of its process group
+    # is left.
+    run("instrumenting", [arguments.bolt, arguments.program, "-o", trained, "--instrument",
+                          f"--instrumentation-file={profile}", "--instrumentation-sleep-time=5",
+                          "--instrumentation-no-counters-clear", "--instrumentation-wait-forks"])
+    environment = dict(os.environ, XDG_CACHE_HOME=str(work / "cache"))
+    for _ in range(2):
+        train([trained, f"--torch={arguments.torch.resolve()}", "--strict", "-j", os.cpu_count() or 1, *samples, "--",
+               f"-I{ROOT}"], env=environment, cwd=work)
+        shutil.rmtree(work / "cache/devsan/results", ignore_errors=True)
+    if not profile.exists():
+        sys.exit(f"laying out devsan-check: the instrumented program has written no profile into {profile}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bolt", type=Path, required=True)
     parser.add_argument("--strip", type=Path, required=True)
     parser.add_argument("--torch", type=Path, required=True)
     parser.add_argument("--share", type=Path, required=True, help="the folder that devsan-check finds as ../share")
+    parser.add_argument("--profile", type=Path, help="lay out by this, and do not train")
+    parser.add_argument("--keep", type=Path, required=True, help="where the profile goes that it was laid out by")
     parser.add_argument("program", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("samples", type=Path, nargs="+")
@@ -61,23 +79,16 @@ def main():
         (work / "libexec").mkdir()
         (work / "share").symlink_to(arguments.share.resolve())
         profile, trained, laid_out = work / "profile", work / "libexec/devsan-check", work / "devsan-check"
-        # The processes that parse end by _exit, so a watcher writes the counters until nobody else of its process group
-        # is left.
-        run("instrumenting", [arguments.bolt, arguments.program, "-o", trained, "--instrument",
-                              f"--instrumentation-file={profile}", "--instrumentation-sleep-time=5",
-                              "--instrumentation-no-counters-clear", "--instrumentation-wait-forks"])
-        environment = dict(os.environ, XDG_CACHE_HOME=str(work / "cache"))
-        for _ in range(2):
-            train([trained, f"--torch={arguments.torch.resolve()}", "--strict", "-j", os.cpu_count() or 1, *samples, "--",
-                   f"-I{ROOT}"], env=environment, cwd=work)
-            shutil.rmtree(work / "cache/devsan/results", ignore_errors=True)
-        if not profile.exists():
-            sys.exit(f"laying out devsan-check: the instrumented program has written no profile into {profile}")
+        if arguments.profile:
+            shutil.copy2(arguments.profile, profile)
+        else:
+            record(arguments, samples, work, trained, profile)
         run("laying out", [arguments.bolt, arguments.program, "-o", laid_out, f"-data={profile}", "-reorder-blocks=ext-tsp",
                            "-reorder-functions=cdsort", "-split-functions", "-split-all-cold", "-split-eh", "-icf=1",
                            "-use-gnu-stack"])
         run("stripping", [arguments.strip, laid_out])
         beside = arguments.output.with_suffix(".laid-out")
+        shutil.copy2(profile, arguments.keep)
         shutil.copy2(laid_out, beside)
         os.replace(beside, arguments.output)
 

@@ -61,4 +61,6 @@ target_compile_options(devsan_test_program INTERFACE -O0)
 option(DEVSAN_REPRODUCIBLE "No path of this machine in what is built" OFF)
 if(DEVSAN_REPRODUCIBLE)
   add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build")
+  # Nor what the linker writes of them: its id of a library counts the paths that installing it takes out again.
+  set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 endif()
