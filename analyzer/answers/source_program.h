@@ -84,6 +84,9 @@ public:
   std::string everyStep(Code code, Function function) override {
     return model_->everyStep(exprOf(code), functionOf(function));
   }
+  bool endsInference(Code copy, Function function) override {
+    return model_->endsInference(exprOf(copy), functionOf(function));
+  }
   Loop loopAround(Code code) override { return model_->loopAround(exprOf(code)); }
   bool isIn(Code code, Loop loop) override;
   bool isDeclaredIn(Variable variable, Loop loop) override;

@@ -63,6 +63,31 @@ bool movesTensor(std::string_view name) {
   return kNames.contains(name);
 }
 
+// A number, a truth, or how many elements a result has.
+bool readsData(std::string_view name) {
+  static const Names kNames{"item",
+                            "nonzero",
+                            "nonzero_numpy",
+                            "argwhere",
+                            "masked_select",
+                            "is_nonzero",
+                            "equal",
+                            "allclose",
+                            "unique",
+                            "_unique",
+                            "_unique2",
+                            "unique_dim",
+                            "unique_consecutive",
+                            "unique_dim_consecutive",
+                            "bincount",
+                            "tolist",
+                            "clip_grad_norm_",
+                            "local_scalar_dense",
+                            "_local_scalar_dense",
+                            "operator<<"};
+  return kNames.contains(name);
+}
+
 bool givesMemory(std::string_view name) {
   return name.ends_with("data_ptr") || name.find("packed_accessor") != std::string_view::npos;
 }

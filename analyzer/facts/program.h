@@ -121,6 +121,9 @@ public:
   // USRs of the functions of which one has to be a step of another file for it to run on every
   // step: to be registered there as an operator, or called by one. None where nobody can tell.
   virtual std::vector<std::string> possibleSteps(Code code, Function function) = 0;
+  // The copy brings the host what a module computed in this step, and nothing is asked of the
+  // device in the rest of it.
+  virtual bool endsInference(Code copy, Function function) = 0;
   virtual Loop loopAround(Code code) = 0; // the innermost
   virtual bool isIn(Code code, Loop loop) = 0;
   virtual bool isDeclaredIn(Variable variable, Loop loop) = 0;

@@ -29,6 +29,13 @@ std::pair<const Expr *, llvm::StringRef> unknownMethod(const CallExpr *call) {
   return {};
 }
 
+// `model->` or `model.` of a module, in front of a call that is not understood.
+bool isOfModule(const Expr *object) {
+  const QualType type = object->getType();
+  return !type.isNull() && !object->isTypeDependent() &&
+         isModule(type->isPointerType() ? type->getPointeeType() : type);
+}
+
 bool isTorchFunction(const Expr *callee) {
   callee = callee->IgnoreParenImpCasts();
   if (const auto *reference = dyn_cast<DeclRefExpr>(callee))
@@ -123,10 +130,7 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
   const auto [object, name] = unknownMethod(call);
   if (!object)
     return std::nullopt;
-  if (!object->isTypeDependent() &&
-      isModule(object->getType().isNull()           ? QualType()
-               : object->getType()->isPointerType() ? object->getType()->getPointeeType()
-                                                    : object->getType()))
+  if (isOfModule(object))
     return name == "forward" ? std::optional(Place::unknown()) : std::nullopt;
   if (name == "to")
     if (const std::optional<Value> device = deviceAmong(arguments))
@@ -140,11 +144,16 @@ std::optional<Place> Flow::placeOfUnknown(const Expr *expr, unsigned steps) cons
   return moved.is(Place::Kind::kNone) ? Place::unknown() : moved;
 }
 
-// A method of a tensor whose arguments, or what made the tensor, are not understood.
+// A method of a tensor whose arguments, or what made the tensor, are not understood; or of a
+// module.
 std::optional<Value> Flow::evaluateUnknownMethod(const CallExpr *call) {
   const auto [object, name] = unknownMethod(call);
   if (!object || name == "item")
     return std::nullopt;
+  if (isOfModule(object) && name == "forward") {
+    record({Operation::Kind::kModule, call, name, object, {}, {}, Value::unknown(), {}});
+    return Value::unknown();
+  }
   const std::optional<Place> place = placeOfUnknown(object, kMaxSteps);
   if (!place)
     return std::nullopt;

@@ -43,6 +43,9 @@ public:
   // It runs again only because a caller in this file calls it in a loop, as main() calls what does
   // an epoch.
   bool isLoopBody(const clang::FunctionDecl *function);
+  // `copy` brings the host what a module computed in this step, which trains nothing, and the rest
+  // of the step, also in those who call `function` in this file, asks nothing of the device.
+  bool endsInference(const clang::Expr *copy, const clang::FunctionDecl *function);
   // The host waits there to measure how long the device takes.
   bool besideClock(const clang::Stmt *statement);
   // The innermost loop around `statement` in its function.
@@ -92,6 +95,17 @@ private:
     bool by_loop = false;
   };
   bool isEvaluation(const clang::Stmt *loop);
+  // The mode that modules were put into last before `statement`, in a block around it.
+  std::optional<bool> trainingMode(const clang::Stmt *statement);
+  // What is known of the step that ends with a copy.
+  struct Ending {
+    bool follows_model = false; // the copy is of what a module computed
+    bool evaluates = false;
+  };
+  bool endsInference(const clang::Expr *copy, const clang::FunctionDecl *function, Ending ending,
+                     int depth);
+  bool worksOnDevice(const Operation &operation, const FunctionFacts &facts);
+  bool worksOnDevice(const clang::FunctionDecl *callee);
   // "in a loop" of the function, empty for no loop; nothing where it runs only every so many steps.
   std::optional<std::string> stepWithin(const clang::Stmt *statement,
                                         const clang::FunctionDecl *function);
@@ -113,6 +127,7 @@ private:
   std::optional<FileScan> scan_;
   std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
   llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;
+  llvm::DenseMap<const clang::FunctionDecl *, bool> works_on_device_;
   std::set<const clang::FunctionDecl *> asking_, computing_;
 };
 

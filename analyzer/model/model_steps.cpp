@@ -256,12 +256,9 @@ const Stmt *DeviceModel::loopAround(const Stmt *statement) {
   return nullptr;
 }
 
-// A pass over data that a training program takes to see how good the model is: once per epoch at
-// most.
-bool DeviceModel::isEvaluation(const Stmt *loop) {
-  if (!scan().trains || callsOne(loop, trains))
-    return false;
-  for (const Stmt *child = loop; const Stmt *parent = parentOf(context_, child); child = parent)
+std::optional<bool> DeviceModel::trainingMode(const Stmt *statement) {
+  for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
+       child = parent)
     if (const auto *block = dyn_cast<CompoundStmt>(parent)) {
       std::optional<bool> mode;
       for (const Stmt *sibling : block->body()) {
@@ -271,8 +268,18 @@ bool DeviceModel::isEvaluation(const Stmt *loop) {
           mode = set;
       }
       if (mode)
-        return !*mode;
+        return mode;
     }
+  return std::nullopt;
+}
+
+// A pass over data that a training program takes to see how good the model is: once per epoch at
+// most.
+bool DeviceModel::isEvaluation(const Stmt *loop) {
+  if (!scan().trains || callsOne(loop, trains))
+    return false;
+  if (const std::optional<bool> mode = trainingMode(loop))
+    return !*mode;
   const auto *over = dyn_cast<CXXForRangeStmt>(loop);
   const CXXRecordDecl *element =
       over ? over->getLoopVariable()->getType().getNonReferenceType()->getAsCXXRecordDecl()

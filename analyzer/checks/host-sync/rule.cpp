@@ -45,32 +45,6 @@ private:
   static constexpr std::string_view kMakeThere =
       "make it once, before the loop, or fill it on the device: `torch::full`";
 
-  // Reads data of the device to tell the host something: a number, a truth, or how many elements a
-  // result has.
-  static bool reads(std::string_view name) {
-    static const Names kReads{"item",
-                              "nonzero",
-                              "nonzero_numpy",
-                              "argwhere",
-                              "masked_select",
-                              "is_nonzero",
-                              "equal",
-                              "allclose",
-                              "unique",
-                              "_unique",
-                              "_unique2",
-                              "unique_dim",
-                              "unique_consecutive",
-                              "unique_dim_consecutive",
-                              "bincount",
-                              "tolist",
-                              "clip_grad_norm_",
-                              "local_scalar_dense",
-                              "_local_scalar_dense",
-                              "operator<<"};
-    return kReads.contains(name);
-  }
-
   // Size their result by what is in the data, unless they are told the size.
   bool readsSize(const Operation &operation) {
     if (operation.name == "one_hot")
@@ -132,7 +106,7 @@ private:
     const bool where = operation.name == "where" &&
                        program_.arguments(operation.expr).size() + bool(operation.receiver) == 1;
     const bool size = readsSize(operation);
-    if (!mask && !where && !size && !reads(operation.name))
+    if (!mask && !where && !size && !readsData(operation.name))
       return;
     // For repeat_interleave(x, repeats) the last tensor tells the size.
     const Operand &read = size ? operation.operands.back() : first;
@@ -169,7 +143,8 @@ private:
       return;
     if (move.target.place.onHost()) {
       // A round trip is reported as one, where the data goes back.
-      if (!onHost(moved.value) && !returnsToDevice(move))
+      if (!onHost(moved.value) && !returnsToDevice(move) &&
+          !program_.endsInference(move.expr, facts_.function))
         reportRead(move, moved, kCopies);
     } else if (moved.value.place.onHost() && moved.value.has(Origin::Kind::kHostScalar) &&
                moved.value.zero_dim) {

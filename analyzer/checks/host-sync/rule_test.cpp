@@ -97,6 +97,13 @@ TEST_F(SafeDivide, DoesNotWaitForACopyThatDoesNotBlock) {
   EXPECT_TRUE(judge().empty());
 }
 
+TEST_F(SafeDivide, DoesNotWaitLongerForTheAnswerOfAnInference) {
+  f.move("denom.cpu()", f.use(denom), on(Place::host()));
+  EXPECT_EQ(judge().size(), 1u);
+  program.ends_inference = true;
+  EXPECT_TRUE(judge().empty());
+}
+
 TEST_F(SafeDivide, ReadsATensorOnce) {
   f.apply("denom.item()", "item", {f.use(denom)});
   f.apply("denom.item()", "item", {f.use(denom)});

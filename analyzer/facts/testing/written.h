@@ -93,7 +93,7 @@ Value onDeviceOf(Variable tensor);
 class WrittenProgram final : public Program {
 public:
   bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false,
-       moved_bare = false;
+       moved_bare = false, ends_inference = false;
   ModuleState state = {.tensors = true};
   // Of the file.
   std::vector<CudaFunction> functions = {};
@@ -162,6 +162,7 @@ public:
   Code initialiser(Variable variable) override;
   std::string everyStep(Code code, Function function) override;
   std::vector<std::string> possibleSteps(Code, Function) override { return possible_steps; }
+  bool endsInference(Code, Function) override { return ends_inference; }
   Loop loopAround(Code code) override;
   bool isIn(Code code, Loop loop) override { return loopAround(code) == loop; }
   bool isDeclaredIn(Variable, Loop) override { return false; }

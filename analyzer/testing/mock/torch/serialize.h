@@ -7,11 +7,20 @@
 #include <vector>
 
 namespace c10 {
+namespace ivalue {
+struct Tuple;
+}
 struct IValue {
   IValue(at::Tensor tensor);
   at::Tensor toTensor() const;
+  std::shared_ptr<ivalue::Tuple> toTuple() const;
   bool isTensor() const;
 };
+namespace ivalue {
+struct Tuple {
+  const std::vector<IValue> &elements() const;
+};
+} // namespace ivalue
 } // namespace c10
 
 namespace torch {
