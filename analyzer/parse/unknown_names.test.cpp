@@ -40,10 +40,10 @@ double train(torch::nn::Linear model, torch::Device device) {
   for (auto &batch : *loader) {
     auto data = batch.data.to(device);
     auto loss = torch::nn::functional::mse_loss(model->forward(data), batch.target.to(device));
-    // CHECK: :[[@LINE+1]]:19: warning: 'loss.item<double>()' {{.*}} [device-host-sync]
-    total += loss.item<double>();
     // CHECK: :[[@LINE+1]]:19: warning: 'loss.cpu()' copies from the device{{.*}} [device-host-sync]
     total += loss.cpu().item<double>() + batch.target.item<double>();
+    // CHECK: :[[@LINE+1]]:19: warning: 'loss.item<double>()' {{.*}} [device-host-sync]
+    total += loss.item<double>();
   }
   for (auto &batch : *loader) {
     auto output = model->forward(batch.data.to(device));
