@@ -156,6 +156,13 @@ bool holdsTensor(QualType type) {
   return holdsTensorAt(type, 0);
 }
 
+bool isAutogradFunction(const CXXRecordDecl *record) {
+  return record && record->hasDefinition() &&
+         llvm::any_of(record->getDefinition()->bases(), [](const CXXBaseSpecifier &base) {
+           return isNamed(base.getType(), "torch::autograd", "Function");
+         });
+}
+
 bool isExample(const CXXRecordDecl *record) {
   return record && simpleName(record) == "Example" && namespaceOf(record) == "torch::data";
 }

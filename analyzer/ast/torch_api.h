@@ -33,6 +33,8 @@ bool isText(clang::QualType type);
 // An argument that is a device, or options; of a call that could not be resolved also the list that
 // would become them.
 bool givesDevice(const clang::Expr *argument);
+// A class derived from torch::autograd::Function.
+bool isAutogradFunction(const clang::CXXRecordDecl *record);
 // What a DataLoader gives for a batch, or for an element of one: made by the dataset, on the host.
 bool isExample(const clang::CXXRecordDecl *record);
 // What options are made of besides a device: a dtype, a layout, a memory format, or nothing.

@@ -161,11 +161,15 @@ FileCalls collectCalls(ASTContext &context) {
         if (const auto overridden =
                 isLibraryDecl(base) ? std::nullopt : builder.index(writtenFunction(base)))
           builder.calls.calls.push_back({*overridden, *caller, false, true});
+    // A guard of the caller's that no call tells of: that of autograd's engine.
+    const bool by_engine =
+        CudaProgram::isCalledByEngine(work.function) && program->callersGuard(work);
     for (const WorkCall &call : work.calls) {
       const auto callee = builder.index(call.callee);
       if (caller && callee)
-        builder.calls.calls.push_back(
-            {*caller, *callee, call.guarded, model->onEachRun(call.expr, work.function)});
+        builder.calls.calls.push_back({*caller, *callee,
+                                       call.guarded || (by_engine && !call.in_new_thread),
+                                       model->onEachRun(call.expr, work.function)});
       else if (callee)
         builder.calls.functions[*callee].open = true;
     }

@@ -180,16 +180,6 @@ bool isMadeOnce(const Stmt *statement) {
          });
 }
 
-bool isAutogradFunction(const CXXRecordDecl *record) {
-  if (!record || !record->hasDefinition())
-    return false;
-  for (const CXXBaseSpecifier &base : record->getDefinition()->bases())
-    if (const CXXRecordDecl *decl = base.getType()->getAsCXXRecordDecl())
-      if (decl->getNameAsString() == "Function" && isTorchDecl(decl))
-        return true;
-  return false;
-}
-
 // A GoogleTest body reads results because that is what it is for.
 bool isTest(const FunctionDecl *function) {
   const CXXRecordDecl *record = ownerOf(function);

@@ -262,16 +262,28 @@ llvm::DenseSet<const FunctionDecl *> CudaProgram::settled(
   return holds;
 }
 
+bool CudaProgram::isCalledByEngine(const FunctionDecl *function) {
+  return nameOf(function) == "backward" && isAutogradFunction(ownerOf(function));
+}
+
 void CudaProgram::findGuarded() {
+  const auto give_callees = [](const CudaWork &work, auto give) {
+    for (const WorkCall &call : work.calls)
+      if (!call.guarded && !call.in_new_thread)
+        give(call.callee);
+  };
   llvm::DenseMap<const FunctionDecl *, unsigned> needs;
   for (const auto &[function, callers] : callers_)
     needs[function] =
         llvm::count_if(callers, [](const Caller &caller) { return !caller.call->guarded; });
-  guarded_ = settled(std::move(needs), [](const CudaWork &work, auto give) {
-    for (const WorkCall &call : work.calls)
-      if (!call.guarded && !call.in_new_thread)
-        give(call.callee);
-  });
+  guarded_ = settled(needs, give_callees);
+  // Others may call what is registered beside a backward that calls it.
+  for (auto &[function, count] : needs)
+    count = guarded_.contains(function) ? 0 : count + namings_.lookup(function).size();
+  for (const CudaWork &work : functions_)
+    if (isCalledByEngine(work.function))
+      needs.try_emplace(writtenFunction(work.function), 0);
+  guarded_ = settled(std::move(needs), give_callees);
 }
 
 bool CudaProgram::callersGuard(const CudaWork &work) const {

@@ -141,7 +141,11 @@ public:
   bool servesTensors(const CudaWork &work) const;
   // The file knows nothing of LibTorch, but others of the program may, and come to the function.
   bool mayServeOthers(const CudaWork &work) const;
-  // It has callers in this file, and all of them set the device before the call.
+  // Autograd's engine calls a backward, after it set the device and the stream of the forward's
+  // result.
+  static bool isCalledByEngine(const clang::FunctionDecl *function);
+  // It has callers in this file, or autograd's engine calls it, and all of them set the device
+  // before the call.
   bool callersGuard(const CudaWork &work) const;
   // Nothing but new threads runs the function, as far as this file shows.
   bool isThreadEntry(const CudaWork &work) const;
