@@ -83,12 +83,13 @@ def main():
             shutil.copy2(arguments.profile, profile)
         else:
             record(arguments, samples, work, trained, profile)
-        run("laying out", [arguments.bolt, arguments.program, "-o", laid_out, f"-data={profile}", "-reorder-blocks=ext-tsp",
+        # A watcher may still write into the first.
+        shutil.copy2(profile, arguments.keep)
+        run("laying out", [arguments.bolt, arguments.program, "-o", laid_out, f"-data={arguments.keep}", "-reorder-blocks=ext-tsp",
                            "-reorder-functions=cdsort", "-split-functions", "-split-all-cold", "-split-eh", "-icf=1",
                            "-use-gnu-stack"])
         run("stripping", [arguments.strip, laid_out])
         beside = arguments.output.with_suffix(".laid-out")
-        shutil.copy2(profile, arguments.keep)
         shutil.copy2(laid_out, beside)
         os.replace(beside, arguments.output)
 
