@@ -194,12 +194,7 @@ std::optional<DataHolder> SourceProgram::holder(const FunctionFacts &facts, Code
   const bool is_parameter =
       place.of.fields.empty() && isa_and_nonnull<ParmVarDecl>(declOf(place.of.root));
   const bool is_one = is_parameter || !functionOf(facts.function)->isTemplateInstantiation();
-  if (!is_one || exprOf(code)->getBeginLoc().isMacroID())
-    return std::nullopt;
-  const std::optional<DataHolder> holder = holderOf(place);
-  const bool is_part = place.is(Place::Kind::kOf) && !place.of.root && place.of.last() &&
-                       isModule(declOf(place.of.last())->getType());
-  return is_part ? partsHolderOf(functionOf(facts.function)) : holder;
+  return is_one && !exprOf(code)->getBeginLoc().isMacroID() ? holderOf(place) : std::nullopt;
 }
 
 } // namespace devsan::analyzer

@@ -13,10 +13,8 @@
 namespace devsan::analyzer {
 
 // A parameter, a member, or what a function returns: what tensors pass through on their way from
-// one file of a program to another. Or the parts of a module, as one of its methods finds them.
+// one file of a program to another.
 struct DataHolder {
-  static constexpr int kParts = -2; // as `parameter`
-
   std::string usr;    // of the function or member: clang's name for a declaration across files
   int parameter = -1; // index of the function's parameter
   std::string name;   // of the function or member, without its scope

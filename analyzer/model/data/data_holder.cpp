@@ -84,14 +84,6 @@ std::optional<DataHolder> holderOf(const Path &path) {
   return holder;
 }
 
-std::optional<DataHolder> partsHolderOf(const FunctionDecl *function) {
-  const auto *method = dyn_cast<CXXMethodDecl>(function);
-  return method && method->isInstance() && !isa<CXXConstructorDecl>(method) &&
-                 DeviceModel::isStateful(method->getParent())
-             ? ofFunction(method, DataHolder::kParts)
-             : std::nullopt;
-}
-
 std::optional<DataHolder> holderOf(const Place &place) {
   const bool is_named = place.is(Place::Kind::kOf) || place.is(Place::Kind::kElsewhere);
   return is_named ? holderOf(place.of) : std::nullopt;

@@ -10,8 +10,6 @@ namespace devsan::analyzer {
 // parameters of modules' constructors, which LibTorch calls, for what points to tensors of others,
 // and for a module's state, which goes where that goes.
 std::optional<DataHolder> holderOf(const Path &path);
-// The parts of its module, as a method finds them; none for a constructor.
-std::optional<DataHolder> partsHolderOf(const clang::FunctionDecl *function);
 // What has the data that lie at `place`; none where that is known.
 std::optional<DataHolder> holderOf(const Place &place);
 

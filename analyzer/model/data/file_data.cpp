@@ -47,7 +47,6 @@ private:
       given = llvm::ArrayRef(call->getArgs(), call->getNumArgs());
     else if (const auto *made = dyn_cast<CXXConstructExpr>(caller.call))
       given = llvm::ArrayRef(made->getArgs(), made->getNumArgs());
-    addParts(callee, caller);
     for (const ParmVarDecl *parameter : callee->parameters()) {
       const unsigned i = parameter->getFunctionScopeIndex();
       const bool is_seen = facts && i < given.size();
@@ -55,38 +54,7 @@ private:
     }
   }
 
-  // A constructor has its module's parts on the host, and so has what it alone calls, unless one of
-  // them moves any.
-  void addParts(const FunctionDecl *callee, const FileScan::Caller &caller) {
-    const std::optional<DataHolder> holder = partsHolderOf(callee);
-    if (!holder)
-      return;
-    const auto *call = dyn_cast<CXXMemberCallExpr>(caller.call);
-    const bool on_itself = call && isa<CXXThisExpr>(strip(call->getImplicitObjectArgument()));
-    const unsigned to = index(*holder);
-    const std::optional<DataHolder> from = partsHolderOf(caller.function);
-    if (!on_itself || movesModule(caller.function))
-      data_.sources.push_back({to, Kind::kOther});
-    else if (from)
-      data_.sources.push_back({to, Kind::kHolder, index(*from)});
-    else
-      data_.sources.push_back({to, Kind::kHost});
-  }
-
-  bool movesModule(const FunctionDecl *function) {
-    const FunctionFacts *facts = model_.ownFacts(function);
-    return !facts || llvm::any_of(facts->operations, [](const Operation &operation) {
-      return operation.kind == Operation::Kind::kMove && operation.operands.empty();
-    });
-  }
-
-  void addUnknownParts(const FunctionDecl *function) {
-    if (const std::optional<DataHolder> parts = partsHolderOf(function))
-      data_.sources.push_back({index(*parts), Kind::kOther});
-  }
-
   void addUnknownCalls(const FunctionDecl *function) {
-    addUnknownParts(function);
     for (const ParmVarDecl *parameter : function->parameters())
       add({parameter, {}}, Place::unknown());
   }
@@ -103,8 +71,6 @@ private:
       for (const Operation &operation : facts->operations)
         addOperation(function, operation);
     const auto *method = dyn_cast<CXXMethodDecl>(function);
-    if (DeviceModel::isStep(function))
-      addUnknownParts(function);
     if (!method || !method->isVirtual())
       return;
     // Whoever calls the base's method may come to this one.
