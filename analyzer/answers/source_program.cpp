@@ -377,46 +377,6 @@ bool SourceProgram::isDefaultOfMember(Code code) {
   return isa<CXXDefaultInitExpr>(exprOf(code));
 }
 
-bool SourceProgram::isMovedBare(Function function, const Path &module, const Place &device,
-                                bool in_branch) {
-  if (!device.is(Place::Kind::kIndexless))
-    return false;
-  if (const auto *field = dyn_cast_or_null<FieldDecl>(declOf(module.last())))
-    return isMovedBare(field, device, in_branch);
-  const auto *parameter = dyn_cast_or_null<ParmVarDecl>(declOf(module.root));
-  const auto callers = model_->scan().callers.find(functionOf(function)->getCanonicalDecl());
-  if (!parameter || callers == model_->scan().callers.end())
-    return false;
-  const unsigned i = parameter->getFunctionScopeIndex();
-  return llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
-    const FunctionFacts *facts = model_->ownFacts(caller.function);
-    const auto *call = dyn_cast<CallExpr>(caller.call);
-    if (!facts || !call || isa<CXXOperatorCallExpr>(call) || i >= call->getNumArgs())
-      return false;
-    const std::optional<Path> given = facts->path(call->getArg(i));
-    const auto *field = given ? dyn_cast_or_null<FieldDecl>(declOf(given->last())) : nullptr;
-    return facts->value(call->getArg(i)).place == device ||
-           (field && isMovedBare(field, device, in_branch));
-  });
-}
-
-bool SourceProgram::isMovedBare(const FieldDecl *module, const Place &device, bool in_branch) {
-  bool is_moved = false;
-  for (const FunctionDecl *function : model_->scan().functions)
-    if (const FunctionFacts *facts = model_->ownFacts(function))
-      for (const Operation &move : facts->operations) {
-        const bool is_module = move.kind == Operation::Kind::kMove && move.operands.empty();
-        if (!is_module || !move.path || declOf(move.path->last()) != module)
-          continue;
-        const bool is_alike = move.target.place == device;
-        if (in_branch ? !is_alike && !move.target.place.onHost()
-                      : !is_alike || isInBranch(move.expr))
-          return false;
-        is_moved |= is_alike;
-      }
-  return is_moved;
-}
-
 bool SourceProgram::isOfAskedKind(Code device, Function function) {
   const CudaWork *work = cuda().work(functionOf(function));
   return work && llvm::any_of(analyzer::deviceKinds(*work), [&](const DeviceKind &kind) {

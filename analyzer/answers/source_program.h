@@ -102,8 +102,6 @@ public:
   bool isGuarded(Code code, Function function) override {
     return model_->guarded(exprOf(code), functionOf(function));
   }
-  bool isMovedBare(Function function, const Path &module, const Place &device,
-                   bool in_branch) override;
   bool isOfAskedKind(Code device, Function function) override;
 
   Type type(Code code) override;
@@ -153,7 +151,6 @@ private:
   // that others have a say in. And it applies a fix that several findings have once.
   static bool isInDevsanCheck();
   bool mayLaunchElsewhere(const CudaWork &work, const WorkCall &call);
-  bool isMovedBare(const clang::FieldDecl *module, const Place &device, bool in_branch);
   bool servesOnly(const CudaWork &work, const clang::ValueDecl *tensor);
   const CudaWork &work(Function function) { return *cuda().work(functionOf(function)); }
 

@@ -38,7 +38,6 @@ enum class Needs {
   kNothing,
   kDevice,            // something lies on another device than the CPU
   kOtherDevice,       // not only on the first one
-  kChosenDevice,      // that in code of the project itself, whoever else uses it
   kOtherDeviceOrHost, // the same, or on the host where there is no other
   kOtherStream,       // not all work is on the default streams
 };

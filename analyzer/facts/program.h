@@ -140,10 +140,6 @@ public:
   virtual bool isDefaultOfMember(Code code) = 0;
   // The current device is set there, or wherever this file calls the function.
   virtual bool isGuarded(Code code, Function function) = 0;
-  // Code of the file puts the module that the function uses on the current device of that type, and
-  // nowhere else; with `in_branch` only on some way, and on the host on others.
-  virtual bool isMovedBare(Function function, const Path &module, const Place &device,
-                           bool in_branch) = 0;
   // The device is that kind of which a tensor is: `x.is_cuda() ? kCUDA : kCPU`.
   virtual bool isOfAskedKind(Code device, Function function) = 0;
 

@@ -185,8 +185,7 @@ private:
         !of_device_only &&
         ((isDeviceWord(word) && !asksWhatThereIs(word) && !asksTensor(i) && !isOfNoTensor(i)) ||
          makesUnknownDevice(i));
-    use.chosen |= isKindBesideCuda(word) || choosesDevice(i);
-    use.second |= use.chosen;
+    use.second |= isKindBesideCuda(word) || choosesDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
         choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
@@ -501,12 +500,12 @@ private:
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
   return {any || other.any, host_or_other || other.host_or_other, second || other.second,
-          stream || other.stream, chosen || other.chosen};
+          stream || other.stream};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
   return {any && other.any, host_or_other && other.host_or_other, second && other.second,
-          stream && other.stream, chosen && other.chosen};
+          stream && other.stream};
 }
 
 DeviceWords deviceWordsIn(StringRef text) {

@@ -213,7 +213,6 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   // Those who use it have devices of their own, and what is not seen may choose any.
   if (!has_own_main || has_unknown)
     of_build.chooseAny();
-  of_build.chosen |= has_unknown;
   DeviceUse of_all = of_build;
   for (const File &file : project.files)
     of_all = of_all | file.words.use;

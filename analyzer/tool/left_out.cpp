@@ -18,8 +18,6 @@ bool mayHold(Needs needs, const DeviceUse &use) {
     return use.any;
   case Needs::kOtherDevice:
     return use.second;
-  case Needs::kChosenDevice:
-    return use.chosen;
   case Needs::kOtherDeviceOrHost:
     return use.second || use.host_or_other;
   case Needs::kOtherStream:

@@ -30,7 +30,6 @@ private:
     std::string name;
     std::string device;    // "x.device()", empty where no expression can be offered
     bool is_index = false; // named is the index of the device, not what is on it
-    bool is_alike = false; // it went to the current device as well, whichever that was then
   };
 
   void examineRequest(const Operation &request) {
@@ -62,9 +61,9 @@ private:
         .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
         .to = target.device(),
         // A branch was taken for this device: without one the program goes another way.
-        .needs = source->is_alike      ? Needs::kChosenDevice
-                 : isInBranch(request) ? Needs::kOtherDevice
-                                       : Needs::kOtherDeviceOrHost};
+        .needs = program_.isInBranch(spelled) || program_.isInBranch(request.expr)
+                     ? Needs::kOtherDevice
+                     : Needs::kOtherDeviceOrHost};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);
     const std::string device = source->device.empty() ? "x.device()" : source->device;
     const Edits there =
@@ -138,7 +137,7 @@ private:
         was_on_device = true;
       }
     }
-    std::optional<Source> optional, alike;
+    std::optional<Source> optional;
     for (const Variable parameter : program_.parameters(facts_.function)) {
       const Path path{parameter, {}};
       if (path == moving || isMovedBare(path))
@@ -160,11 +159,7 @@ private:
           optional = Source{quoted(path), ""};
         break;
       case Type::kModule:
-        if (Source module = moduleSource(path, "the module ", request); module.is_alike)
-          alike = std::move(module); // another one tells better
-        else
-          return module;
-        break;
+        return Source{"the module '" + program_.name(parameter) + "'", ""};
       case Type::kTensors:
         if (isOnHost(path))
           break;
@@ -183,7 +178,7 @@ private:
       return member;
     if (was_on_device)
       return Source{"the tensor that it came from", ""};
-    return alike;
+    return std::nullopt;
   }
 
   // The function works on a device of that type whose index it is told.
@@ -217,22 +212,11 @@ private:
       if (program_.type(field) == Type::kTensor)
         return named(path, request);
       if (program_.type(field) == Type::kModule)
-        return moduleSource(path, "the module's part ", request);
+        return Source{"the module's part " + quoted(path), ""};
     }
     return std::nullopt;
   }
 
-  bool isInBranch(const Operation &request) {
-    return program_.isInBranch(request.expr) ||
-           program_.isInBranch(request.target.origin(Origin::Kind::kDeviceName));
-  }
-
-  Source moduleSource(const Path &module, const std::string &what, const Operation &request) {
-    return {.name = what + quoted(module),
-            .device = "",
-            .is_alike = program_.isMovedBare(facts_.function, module, request.target.place,
-                                             isInBranch(request))};
-  }
   Source named(const Path &path, const Operation &request) {
     return {quoted(path), program_.deviceOf(facts_.function, request.expr, path)};
   }

@@ -54,13 +54,6 @@ TEST_F(Request, TensorTells) {
   EXPECT_EQ(judge(Place::named("CUDA", -1)).size(), 1u);
 }
 
-TEST_F(Request, ModuleThatWentThereAsWellHoldsWhereAnotherDeviceIsChosen) {
-  f.parameter("net", Type::kModule);
-  EXPECT_EQ(judge(Place::named("CUDA", -1)).at(0).needs, Needs::kOtherDeviceOrHost);
-  program.moved_bare = true;
-  EXPECT_EQ(judge(Place::named("CUDA", -1)).at(0).needs, Needs::kChosenDevice);
-}
-
 TEST_F(Request, GuardSaysWhichDevice) {
   f.parameter("x");
   guarded = true;

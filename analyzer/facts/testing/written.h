@@ -93,7 +93,7 @@ Value onDeviceOf(Variable tensor);
 class WrittenProgram final : public Program {
 public:
   bool knows_devices = true, without_devices = false, host_only = false, follows_devices = false,
-       moved_bare = false, ends_inference = false;
+       ends_inference = false;
   ModuleState state = {.tensors = true};
   // Of the file.
   std::vector<CudaFunction> functions = {};
@@ -176,7 +176,6 @@ public:
   bool isDiscarded(Code code) override;
   bool isDefaultOfMember(Code) override { return false; }
   bool isGuarded(Code code, Function) override;
-  bool isMovedBare(Function, const Path &, const Place &, bool) override { return moved_bare; }
   bool isOfAskedKind(Code, Function) override { return false; }
   Type type(Code code) override;
   bool isPointer(Code code) override;
