@@ -167,10 +167,8 @@ public:
     for (std::size_t i = 0; i < words_.size(); ++i)
       if (words_[i] == "DeviceType" && isIdentifier(at(i + 1)))
         kinds_.insert(at(i + 1));
-    for (std::size_t i = 0, behind = 0; i < words_.size(); ++i) {
-      behind = std::max(behind, behindDeviceOnly(i));
-      readAt(i, /*of_device_only=*/i < behind);
-    }
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      readAt(i);
     return std::move(found_);
   }
 
@@ -178,13 +176,11 @@ private:
   // Empty words lie around the file.
   StringRef at(std::size_t i) const { return i < words_.size() ? words_[i] : StringRef("\n"); }
 
-  void readAt(std::size_t i, bool of_device_only) {
+  void readAt(std::size_t i) {
     const StringRef word = words_[i];
     DeviceUse &use = found_.use;
     use.any |=
-        !of_device_only &&
-        ((isDeviceWord(word) && !asksWhatThereIs(word) && !asksTensor(i) && !isOfNoTensor(i)) ||
-         makesUnknownDevice(i));
+        (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i)) || makesUnknownDevice(i);
     use.second |= isKindBesideCuda(word) || choosesDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
@@ -199,48 +195,6 @@ private:
       found_.includes.push_back(std::move(name));
     }
     found_.includes_unknown |= word == "import" && at(i + 2) == ";";
-  }
-
-  // `x.is_cuda()`
-  bool asksTensor(std::size_t i) const {
-    return words_[i] == "is_cuda" && (at(i - 1) == "." || at(i - 1) == ">") && at(i + 1) == "(" &&
-           at(i + 2) == ")";
-  }
-
-  // What `if (x.is_cuda())` guards brings no tensor to a device: one is there already. The place
-  // behind it; 0 for any other condition, and where directives cut through it.
-  std::size_t behindDeviceOnly(std::size_t i) const {
-    if (words_[i] != "if" || at(i + 1) != "(")
-      return 0;
-    const WordList condition = insideBrackets(i + 1);
-    std::size_t begin = i + 2 + condition.size() + 1;
-    if (at(begin - 1) != ")" || !needsTensorOnDevice(condition, i + 2))
-      return 0;
-    const bool is_block = at(begin) == "{";
-    int depth = 0;
-    for (std::size_t end = begin; end < words_.size(); ++end) {
-      depth += depthBy(words_[end]);
-      if ((words_[end] == "#" && depth != is_block) || (words_[end] == "{" && !is_block))
-        return 0;
-      if (depth == 0 && words_[end] == (is_block ? "}" : ";"))
-        return end + 1;
-    }
-    return 0;
-  }
-
-  // `x.is_cuda() && n > 0`, whose first word is at `begin`.
-  bool needsTensorOnDevice(WordList condition, std::size_t begin) const {
-    bool needs = false;
-    int depth = 0;
-    for (std::size_t i = 0; i < condition.size(); ++i) {
-      const StringRef word = condition[i];
-      if (llvm::is_contained({"|", "!", "=", "?", "^", "or", "not", "xor"}, word))
-        return false;
-      depth += depthBy(word);
-      needs |= depth == 0 && asksTensor(begin + i) &&
-               (i + 3 == condition.size() || condition[i + 3] == "&" || condition[i + 3] == "and");
-    }
-    return needs;
   }
 
   // `torch::cuda::manual_seed(1)`, `torch::cuda::is_available()`: no tensor comes to a device by
