@@ -63,7 +63,7 @@ bool movesTensor(std::string_view name) {
   return kNames.contains(name);
 }
 
-// A number, a truth, or how many elements a result has.
+// Of the device it makes the host wait for a number, a truth, or how many elements a result has.
 bool readsData(std::string_view name) {
   static const Names kNames{"item",
                             "nonzero",

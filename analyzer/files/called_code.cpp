@@ -24,10 +24,12 @@ constexpr StringRef kCalledByOthers[] = {
     "swap", "size", "hash_value", "to_json", "from_json", "tag_invoke", "serialize", "parse",
     "format", "allocate", "deallocate", "construct", "destroy"};
 
-// What LibTorch calls of each module.
+// What LibTorch calls of each module: forward, and what torch::nn::Module lets one override.
 constexpr StringRef kCalledOfModules[] = {
-    "forward", "reset", "reset_parameters", "clone",           "train", "eval", "to", "zero_grad",
-    "save",    "load",  "pretty_print",     "is_serializable", "apply"};
+    "forward", "reset",     "reset_parameters", "clone",
+    "clone_",  "train",     "is_training",      "to",
+    "save",    "zero_grad", "is_serializable",  "pretty_print",
+    "load"};
 
 } // namespace
 

@@ -35,6 +35,54 @@ bool learns(const Stmt *body) {
   });
 }
 
+// Data of the host, or tensors: nothing that could start work.
+bool isData(QualType type) {
+  type = type.getNonReferenceType();
+  while (type->isPointerType())
+    type = type->getPointeeType();
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  return type->isArithmeticType() || type->isEnumeralType() || holdsTensor(type) ||
+         (record && isInLibraryFile(record) && !isTorchDecl(record));
+}
+
+// What is called is the program's, and its body is not here.
+bool isElsewhere(const CallExpr *call) {
+  const FunctionDecl *callee = call->getDirectCallee();
+  const auto *method = dyn_cast_or_null<CXXMethodDecl>(callee);
+  return callee && !isInLibraryFile(callee) &&
+         ((method && method->isVirtual()) || !callee->hasBody());
+}
+
+// Such a function has more than data to work with: an object, what it is given, what it keeps.
+bool mayStartWork(const CallExpr *call) {
+  const auto arguments = argumentsOf(call);
+  return isElsewhere(call) &&
+         (receiverOf(call) || arguments.empty() ||
+          llvm::any_of(arguments, [](const Expr *given) { return !isData(given->getType()); }));
+}
+
+// A std::function or a pointer to a function is called, which may do anything.
+bool callsHeldFunction(const Stmt *part) {
+  const auto *call = dyn_cast<CallExpr>(part);
+  if (!call || call->isTypeDependent())
+    return false;
+  if (const FunctionDecl *callee = call->getDirectCallee())
+    return callee->getOverloadedOperator() == OO_Call && ownerOf(callee) &&
+           ownerOf(callee)->isInStdNamespace();
+  const QualType type = call->getCallee()->getType();
+  return type->isFunctionPointerType() || type->isFunctionType();
+}
+
+// `backward(loss)` of another file.
+bool mayTrainElsewhere(const Operation *operation) {
+  const auto *call =
+      operation->kind == Kind::kCall ? dyn_cast<CallExpr>(exprOf(operation->expr)) : nullptr;
+  return call && isElsewhere(call) &&
+         (mayStartWork(call) || llvm::any_of(operation->operands, [](const Operand &operand) {
+            return mayBeOnDevice(operand.value);
+          }));
+}
+
 // Where data comes from, as far as the operations before tell.
 enum class Source { kOther, kParameter, kModule };
 
@@ -118,6 +166,7 @@ bool DeviceModel::worksOnDevice(const Operation &operation, const FunctionFacts 
     return llvm::any_of(operation.operands, isThere) ||
            (holdsTensor(exprOf(operation.expr)->getType()) &&
             mayBeOnDevice(facts.value(operation.expr))) ||
+           mayStartWork(cast<CallExpr>(exprOf(operation.expr))) ||
            worksOnDevice(calleeOf(exprOf(operation.expr)));
   case Kind::kGather:
   case Kind::kLaunch:
@@ -137,27 +186,34 @@ bool DeviceModel::endsInference(const Expr *copy, const FunctionDecl *function, 
   if (!facts || isStep(function) || isOperator(function) || learns(function->getBody()))
     return false;
   const Stmt *loop = loopAround(copy);
-  const auto isInStep = [&](const Operation &operation) {
-    const Stmt *around = loop ? loopAround(exprOf(operation.expr)) : nullptr;
+  const auto isInStep = [&](const Stmt *part) {
+    const Stmt *around = loop ? loopAround(part) : nullptr;
     while (around != loop && around)
       around = loopAround(around);
     return around == loop;
   };
+  const SourceManager &sources = context_.getSourceManager();
+  if (contains(loop ? loop : function->getBody(), [&](const Stmt *part) {
+        return callsHeldFunction(part) && isAfter(part, copy, sources);
+      }))
+    return false;
   std::vector<const Operation *> before;
   for (const Operation &operation : facts->operations) {
     const Expr *expr = exprOf(operation.expr);
     if (expr == copy)
       continue;
-    if (!isAfter(expr, copy, context_.getSourceManager()))
+    if (!isAfter(expr, copy, sources))
       before.push_back(&operation);
-    else if (worksOnDevice(operation, *facts) && isInStep(operation))
+    else if (worksOnDevice(operation, *facts) && isInStep(expr))
       return false;
   }
-  llvm::erase_if(before, [&](const Operation *operation) { return !isInStep(*operation); });
+  llvm::erase_if(before,
+                 [&](const Operation *operation) { return !isInStep(exprOf(operation->expr)); });
   const Source source = ending.follows_model ? Source::kModule : sourceOf(copy, before, *facts);
   ending.follows_model = source == Source::kModule;
   ending.evaluates |= gradOff(copy) || !trainingMode(copy).value_or(true);
-  const bool ends = ending.follows_model && (ending.evaluates || !scan().trains);
+  ending.may_train |= scan().trains || llvm::any_of(before, mayTrainElsewhere);
+  const bool ends = ending.follows_model && (ending.evaluates || !ending.may_train);
   if (loop || source == Source::kOther || depth == 0)
     return ends;
   bool is_called = false;

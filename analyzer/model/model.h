@@ -101,6 +101,7 @@ private:
   struct Ending {
     bool follows_model = false; // the copy is of what a module computed
     bool evaluates = false;
+    bool may_train = false; // as far as this file shows
   };
   bool endsInference(const clang::Expr *copy, const clang::FunctionDecl *function, Ending ending,
                      int depth);

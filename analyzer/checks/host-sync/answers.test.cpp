@@ -3,6 +3,7 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include <functional>
 #include <vector>
 
 void draw(const float *values);
@@ -92,6 +93,62 @@ void more(torch::jit::Module &model, const std::vector<torch::Tensor> &images, b
   for (const auto &image : images) {
     auto here = first(model, image);
     kept = image.to(torch::kCUDA);
+  }
+}
+
+// A function whose body is elsewhere may do more on the device, unless it is given data alone.
+void refine(torch::nn::Linear &model);
+void tick();
+struct Pipe {
+  void next();
+};
+struct Hook {
+  virtual void after() {}
+};
+void elsewhere(torch::jit::Module &model, torch::nn::Linear &other, Pipe &pipe, Hook &hook, void (*pointer)(),
+               std::function<void()> held, const std::vector<torch::Tensor> &images) {
+  torch::NoGradGuard no_grad;
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    refine(other);
+  }
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    tick();
+  }
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    pipe.next();
+  }
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    hook.after();
+  }
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    pointer();
+  }
+  for (const auto &image : images) {
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: {{.*}} copies {{.*}} [device-host-sync]
+    show(model.forward({image.to(torch::kCUDA)}).toTensor().cpu());
+    held();
+  }
+}
+
+// Where another file may train, only evaluation is known to be one.
+void learnFrom(torch::Tensor loss);
+void learns(torch::nn::Linear &model, const std::vector<torch::Tensor> &images) {
+  model->to(torch::kCUDA);
+  for (const auto &image : images) {
+    auto loss = model->forward(image.to(torch::kCUDA)).sum();
+    learnFrom(loss);
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: warning: 'loss.cpu()' copies {{.*}} [device-host-sync]
+    show(loss.cpu());
   }
 }
 
