@@ -35,7 +35,7 @@
 // RUN: %{link} d.cpp 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: d.cpp: no summary of devsan check --summary
 // RUN: %{link} nowhere 2>&1 | FileCheck %s --check-prefix=NOWHERE
-// NOWHERE: error: cannot read nowhere
+// NOWHERE: error: cannot read nowhere: {{.*}}; name the files that devsan check --summary wrote
 // RUN: cd %t && not %{check} --from-summaries 2>&1 | FileCheck %s --check-prefix=INPUT
 // INPUT: error: no input: name the files that devsan check --summary wrote
 

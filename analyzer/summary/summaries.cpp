@@ -68,7 +68,8 @@ core::Result<Summaries> Summaries::read(const std::vector<std::string> &files,
   for (const std::string &file : files) {
     const core::Result<std::string> text = core::readNamedFile(file, core::kMaxReport);
     if (!text)
-      return tl::unexpected(text.error());
+      return core::failure(text.error().message +
+                           "; name the files that devsan check --summary wrote");
     auto summary = readSummary(*text, file, root, programVersion());
     if (!summary)
       return tl::unexpected(summary.error());
