@@ -1,6 +1,7 @@
 #include "analyzer/model/flow.h"
 
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/constant_conditions.h"
 #include "analyzer/model/flow_transfer.h"
 
 #include <clang/AST/StmtCXX.h>
@@ -254,9 +255,11 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
   return true;
 }
 
-// What holds behind a branch; none where only machines without a GPU come to it.
+// What holds behind a branch; none where no run, or only machines without a GPU, come to it.
 std::optional<State> Flow::stateAlong(const CFGBlock &block, unsigned way,
                                       const CFGBlock &next) const {
+  if (isNeverTaken(block, way, next, context_))
+    return std::nullopt;
   State out = state_;
   if (const auto *condition = dyn_cast_or_null<Expr>(block.getTerminatorCondition(false));
       condition && block.succ_size() == 2) {
