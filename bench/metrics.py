@@ -26,6 +26,7 @@ from pathlib import Path
 SIZES = (64, 1024, 65536)
 CLASSES = (10, 1000)
 THRESHOLDS = 20
+THINGS, STUFFS = [0, 1, 2, 3, 4, 5], [6, 7, 8, 9]  # categories
 # TorchMetrics keeps their inputs and computes in the end, where ours is done in update(): timed with compute().
 WITH_COMPUTE = ("CosineSimilarity", "BinaryCalibrationError", "MulticlassCalibrationError")
 # At N = 65536, against a plain read.
@@ -68,13 +69,15 @@ class Cases:
         import torchmetrics.image
         import torchmetrics.regression
         import torchmetrics.retrieval
+        import torchmetrics.segmentation
         import torchmetrics.text
 
         from devsan.metrics import _metrics
 
         self.torch = torch
         # The package itself last, as its rankings are deprecated ones.
-        self.theirs = [getattr(torchmetrics, name) for name in ("classification", "regression", "retrieval", "text", "image")]
+        domains = ("classification", "regression", "retrieval", "text", "image", "segmentation")
+        self.theirs = [getattr(torchmetrics, name) for name in domains]
         self.theirs.append(torchmetrics)
         self.kinds = _metrics.kinds
 
@@ -85,8 +88,8 @@ class Cases:
 
     def options(self, kind, classes):
         names = {argument.name for argument in kind.arguments}
-        given = {"num_classes": classes, "num_labels": classes, "beta": 2.0, "min_precision": 0.4, "min_specificity": 0.4,
-                 "thresholds": THRESHOLDS, "data_range": 1.0}  # fmt: skip
+        given = {"num_classes": classes or CLASSES[0], "input_format": "index", "num_labels": classes, "beta": 2.0, "min_precision": 0.4, "min_specificity": 0.4,
+                 "thresholds": THRESHOLDS, "data_range": 1.0, "things": THINGS, "stuffs": STUFFS}  # fmt: skip
         return {name: value for name, value in given.items() if name in names}
 
     def inputs(self, kind, n, classes):
@@ -111,6 +114,12 @@ class Cases:
         if kind.domain == "image":  # one of n pixels
             side = int(n**0.5)
             return tuple(torch.rand(1, 1, side, side, generator=generator) for _ in range(2))
+        if kind.domain == "segmentation":
+            side = int(n**0.5)
+            return tuple(torch.randint(CLASSES[0], (1, side, side), generator=generator) for _ in range(2))
+        if kind.domain == "detection":  # n pixels, each of a category and an instance
+            side = int(n**0.5)
+            return tuple(torch.randint(len(THINGS + STUFFS), (1, side, side, 2), generator=generator) for _ in range(2))
         rows = kind.name in ("KLDivergence", "JensenShannonDivergence", "CosineSimilarity")
         sizes = (n, 10) if rows else (n,)
         return tuple(torch.rand(sizes, generator=generator) + 0.1 for _ in range(2))
