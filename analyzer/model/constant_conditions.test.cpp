@@ -1,23 +1,34 @@
 // What a constant keeps from running is silent; what another build, a caller or a template's argument may choose is not.
 // RUN: not %check_mock | %file_check
-#include "Inputs/settings.h"
-
 #include <torch/torch.h>
+
+#include "Inputs/settings.h"
 
 using torch::Tensor;
 
 #define SHOW 0
+#define PERHAPS const
 const bool kShow = SHOW;
 const bool kDebug = false;
 constexpr int kLevel = 2;
+constexpr bool kBraces{false};
+const Mode kMode = Mode::kTrain;
 const bool kPartly = false
 #ifdef WITH_DEBUG
                      || true
 #endif
     ;
+#ifdef WITH_PROFILE
+constexpr bool kProfile = true;
+#else
+constexpr bool kProfile = false;
+#endif
+static PERHAPS bool kTunable = false;
 extern const bool kGiven;
 bool changed = false;
+const bool kCircle = kCircle;
 enum { kOff = 0, kChosen = SHOW };
+enum { kNo, kYes };
 struct Options {
   static constexpr bool kVerbose = kDebug && kLevel > 1;
   const bool quiet = false;
@@ -26,13 +37,13 @@ struct Options {
 Tensor closed(const Tensor &x, bool given) {
   if (false && given)
     return x + torch::zeros({3});
-  if (given && (kDebug || kOff))
+  if (given && (kDebug || kNo))
     return x + torch::zeros({3});
   if (!kDebug || given)
     ;
   else
     return x + torch::zeros({3});
-  if (kLevel < 2)
+  if (kLevel < 2 || kBraces)
     return x + torch::zeros({3});
   if constexpr (Options::kVerbose)
     return x + torch::zeros({3});
@@ -77,18 +88,18 @@ Tensor none(const Tensor &x) {
   return x + torch::zeros({2});
 }
 
-Tensor anotherBuild(const Tensor &x, const Options &options) {
+Tensor anotherBuild(const Tensor &x, bool given) {
   Tensor y = x;
-  if (kProfile)
+  if (kProfile || kInHeader)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({1});
   if (SHOW)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({2});
-  if (kShow || kChosen)
+  if (kShow || kChosen || kOff)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({3});
-  if (kPartly)
+  if (kPartly || kTunable)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({4});
   if (sizeof(long) == 4)
@@ -97,15 +108,32 @@ Tensor anotherBuild(const Tensor &x, const Options &options) {
 #ifdef WITH_DEBUG
   if (true)
 #else
-  if (false)
+  if (kDebug)
 #endif
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({6});
-  return y;
+  if (kDebug && x.dim() > 2
+#ifdef WITH_DEBUG
+      || given
+#endif
+  )
+    // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
+    y = y + torch::zeros({7});
+  switch (kLevel) {
+#ifndef NO_LEVELS
+  case 2:
+    return y;
+#endif
+  case SHOW:
+    return y;
+  default:
+    // CHECK: :[[@LINE+1]]:16: warning: {{.*}} [device-missing-device]
+    return y + torch::zeros({8});
+  }
 }
 Tensor chosenElsewhere(const Tensor &x, const Options &options) {
   Tensor y = x;
-  if (kGiven)
+  if (kGiven || kCircle)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({1});
   if (changed)
@@ -127,6 +155,25 @@ Tensor chosenElsewhere(const Tensor &x, const Options &options) {
   } while (false);
   return y;
 }
+Tensor caught(const Tensor &x, void read()) {
+  try {
+    read();
+    if (kLevel == 2)
+      return x;
+  } catch (...) {
+  }
+  // CHECK: :[[@LINE+1]]:14: warning: {{.*}} [device-missing-device]
+  return x + torch::zeros({1});
+}
+Tensor ofItself(const Tensor &x, bool verbose) {
+  if (x.dim() > 1) {
+    const bool verbose = !verbose;
+    if (verbose)
+      return x;
+  }
+  // CHECK: :[[@LINE+1]]:14: warning: {{.*}} [device-missing-device]
+  return x + torch::zeros({1});
+}
 template <bool Wide> Tensor byArgument(const Tensor &x) {
   const bool narrow = !Wide;
   if (narrow)
@@ -137,6 +184,15 @@ template <bool Wide> Tensor byArgument(const Tensor &x) {
     return x + torch::zeros({2});
   return x;
 }
-Tensor both(const Tensor &x) {
-  return byArgument<true>(x) + byArgument<false>(x);
+template <class Policy, class T> T byPolicy(const T &x) {
+  if (Policy::kOn)
+    // CHECK: :[[@LINE+1]]:16: warning: {{.*}} [device-missing-device]
+    return x + torch::zeros({1});
+  return x;
+}
+struct On {
+  static constexpr bool kOn = true;
+};
+Tensor all(const Tensor &x) {
+  return byArgument<true>(x) + byArgument<false>(x) + byPolicy<On>(x) + ofHeader(x);
 }

@@ -1,7 +1,6 @@
 #include "analyzer/model/flow.h"
 
 #include "analyzer/ast/torch_api.h"
-#include "analyzer/model/constant_conditions.h"
 #include "analyzer/model/flow_transfer.h"
 
 #include <clang/AST/StmtCXX.h>
@@ -182,6 +181,10 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
   std::unique_ptr<CFG> graph = buildGraph(function, body, context_);
   if (!graph)
     return in_lambda_;
+  // A template's constants are its arguments'. The graph does not know where exceptions come from.
+  constants_known_ = options_.constants &&
+                     !functionOf(facts_.function)->isTemplateInstantiation() &&
+                     graph->try_blocks().empty();
   auto spend = [&](std::size_t steps) {
     budget_ -= std::min(budget_, steps);
     return budget_ > 0;
@@ -258,7 +261,7 @@ bool Flow::run(const FunctionDecl *function, Stmt *body, State entry) {
 // What holds behind a branch; none where no run, or only machines without a GPU, come to it.
 std::optional<State> Flow::stateAlong(const CFGBlock &block, unsigned way,
                                       const CFGBlock &next) const {
-  if (isNeverTaken(block, way, next, context_))
+  if (constants_known_ && options_.constants->isNeverTaken(block, way, next))
     return std::nullopt;
   State out = state_;
   if (const auto *condition = dyn_cast_or_null<Expr>(block.getTerminatorCondition(false));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyzer/facts/function_facts.h"
+#include "analyzer/model/constant_conditions.h"
 #include "analyzer/model/handles.h"
 
 #include <clang/AST/ASTContext.h>
@@ -44,7 +45,8 @@ struct FlowOptions {
   ReplacedByCallee replaced_by_callee;
   ReturnedByCallee returned_by_callee;
   HostCheckedByCallee host_checked_by_callee;
-  std::vector<Path> on_host; // what holds the host's data when the function begins
+  std::vector<Path> on_host;               // what holds the host's data when the function begins
+  ConstantConditions *constants = nullptr; // of the file; without them all branches are followed
 };
 
 // Null where the function has no body or no control-flow graph, or is too large to be followed in

@@ -1,6 +1,7 @@
 // What conditions tell on each way out of them.
 #include "analyzer/model/flow_transfer.h"
 
+#include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
 namespace devsan::analyzer {
@@ -42,7 +43,8 @@ const Expr *Flow::resolveVariable(const Expr *expr) const {
           written.insert(mentioned);
       if (const auto *declaration = dyn_cast<DeclStmt>(statement))
         for (const Decl *decl : declaration->decls())
-          if (const auto *local = dyn_cast<VarDecl>(decl); local && local->getInit())
+          if (const auto *local = dyn_cast<VarDecl>(decl);
+              local && local->getInit() && !names(local->getInit(), local))
             constants_->try_emplace(local, local->getInit());
       for (const Stmt *child : statement->children())
         if (child)

@@ -116,6 +116,7 @@ private:
   std::vector<std::pair<const clang::LambdaExpr *, State>> lambdas_;
   bool recording_ = false; // the last pass, with all states settled
   bool in_lambda_ = false;
+  bool constants_known_ = false; // which branches they close
   bool first_visit_ = false;
   std::map<Code, std::vector<Operand>> first_turns_;
   // Numbers and truths that are never written again, made when first asked for.

@@ -61,6 +61,7 @@ const FunctionFacts *DeviceModel::ownFacts(const FunctionDecl *function) {
 
 FlowOptions DeviceModel::flowOptions(const FunctionDecl *function) {
   FlowOptions options;
+  options.constants = &constants_;
   options.replaced_by_callee = [this](const FunctionDecl *callee,
                                       std::optional<unsigned> argument) {
     return replacedByCallee(callee, argument);
@@ -85,6 +86,7 @@ const Expr *DeviceModel::replacedByCallee(const FunctionDecl *callee,
       !asking_.insert(definition).second)
     return nullptr;
   FlowOptions options;
+  options.constants = &constants_;
   options.assume_moved = argument ? Path{definition->getParamDecl(*argument), {}} : Path{};
   options.replaced_by_callee = [this](const FunctionDecl *inner, std::optional<unsigned> index) {
     return replacedByCallee(inner, index);

@@ -119,6 +119,7 @@ private:
   const clang::Stmt *firstSetUp(const clang::CompoundStmt *block, SetUp what);
 
   clang::ASTContext &context_;
+  ConstantConditions constants_{context_};
   std::shared_ptr<CudaProgram> cuda_;
   // By what the function itself says, and where others say more, by that too.
   llvm::DenseMap<const clang::FunctionDecl *, std::unique_ptr<FunctionFacts>> own_facts_;

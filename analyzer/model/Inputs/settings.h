@@ -1,10 +1,10 @@
-#ifndef SETTINGS_H
+#if !defined(SETTINGS_H)
 #define SETTINGS_H
+#pragma once
 enum class Mode { kTrain, kProfile, kExport };
-static const Mode kMode = Mode::kTrain;
-#ifdef WITH_PROFILE
-constexpr bool kProfile = true;
-#else
-constexpr bool kProfile = false;
-#endif
+constexpr bool kInHeader = false;
+const bool kClosed = false;
+inline torch::Tensor ofHeader(const torch::Tensor &x) {
+  return kClosed ? x + torch::zeros({3}) : x;
+}
 #endif
