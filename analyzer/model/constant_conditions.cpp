@@ -20,16 +20,17 @@ const Expr *withoutCasts(const Expr *expr) {
                          IgnoreImplicitCastsSingleStep);
 }
 
-// The words of a directive, the hash aside.
+// The words of a directive, the hash aside; `next` is what stands behind.
 llvm::SmallVector<Token, 8> wordsOf(Lexer &lexer, Token &next) {
   llvm::SmallVector<Token, 8> words;
   bool at_end = false;
   while (!at_end) {
     at_end = lexer.LexFromRawLexer(next);
     if (next.is(tok::eof) || next.isAtStartOfLine())
-      break;
+      return words;
     words.push_back(next);
   }
+  next.setKind(tok::eof);
   return words;
 }
 
@@ -53,110 +54,97 @@ llvm::StringRef guardOf(llvm::ArrayRef<Token> words) {
 
 } // namespace
 
-// Where an `#if` is open. The one around a whole header, which keeps it from being read twice,
-// chooses nothing.
-const std::vector<ConstantConditions::Range> &ConstantConditions::conditionalRanges(FileID file) {
-  const auto [found, is_new] = conditional_ranges_.try_emplace(file);
-  std::vector<Range> &ranges = found->second;
+// Whether the file has an `#if`. The one around a whole header, which keeps it from being read
+// twice, chooses nothing.
+bool ConstantConditions::hasAlternatives(FileID file) {
+  const auto [found, is_new] = alternatives_.try_emplace(file, true);
   if (!is_new)
-    return ranges;
+    return found->second;
   const SourceManager &sources = context_.getSourceManager();
   Lexer lexer(file, sources.getBufferOrFake(file), sources, context_.getLangOpts());
-  std::vector<unsigned> open; // begins of `#if`s
-  std::vector<Range> inner;   // directly below an outermost one
   llvm::StringRef guard;
-  bool is_guarded = false, is_alone = true; // nothing is beside it
-  unsigned directives = 0;
+  unsigned directives = 0, branches = 0;
+  bool is_guarded = false, is_closed = false, is_whole = true; // nothing is beside it
   Token token;
   for (bool at_end = lexer.LexFromRawLexer(token); !at_end && token.isNot(tok::eof);) {
     if (token.isNot(tok::hash) || !token.isAtStartOfLine()) {
-      is_alone &= !open.empty();
+      is_whole &= branches > 0 && !is_closed;
       at_end = lexer.LexFromRawLexer(token);
       continue;
     }
-    const unsigned at = sources.getFileOffset(token.getLocation());
     const llvm::SmallVector<Token, 8> words = wordsOf(lexer, token);
     const llvm::StringRef directive = nameAt(words, 0);
     if (directive == "pragma")
       continue;
-    is_alone &= !open.empty() || directives == 0;
     ++directives;
+    is_whole &= !is_closed;
     if (directive.starts_with("if")) {
-      open.push_back(at);
+      ++branches;
       if (directives == 1)
         guard = guardOf(words);
     } else if (directive == "define" && directives == 2) {
       is_guarded = !guard.empty() && nameAt(words, 1) == guard;
-    } else if (directive.starts_with("el") && open.size() == 1) {
+    } else if (directive.starts_with("el")) {
       is_guarded = false;
-    } else if (directive == "endif" && !open.empty()) {
-      if (open.size() <= 2)
-        (open.size() == 2 ? inner : ranges).push_back({open.back(), at});
-      open.pop_back();
+    } else if (directive == "endif") {
+      is_closed = true;
     }
   }
-  if (!open.empty())
-    ranges.push_back({open.front(), ~0U});
-  if (is_guarded && is_alone)
-    ranges = std::move(inner);
-  return ranges;
+  return alternatives_[file] = branches > (is_guarded && is_whole ? 1 : 0);
 }
 
-// Whether a directive, or a name that is a macro's in this build, is in the code.
-bool ConstantConditions::isPreprocessed(SourceRange code, bool with_macros) const {
+// Whether a name that is a macro's in this build is in the code or behind it.
+bool ConstantConditions::hasMacro(SourceRange code) const {
   const SourceManager &sources = context_.getSourceManager();
   const auto [file, begin] = sources.getDecomposedLoc(code.getBegin());
   const auto [file_of_end, end] = sources.getDecomposedLoc(code.getEnd());
-  if (code.getBegin().isMacroID() || code.getEnd().isMacroID() || file != file_of_end)
+  if (code.isInvalid() || code.getBegin().isMacroID() || code.getEnd().isMacroID() ||
+      file != file_of_end)
     return true;
   const llvm::StringRef text = sources.getBufferData(file);
   Lexer lexer(sources.getLocForStartOfFile(file), context_.getLangOpts(), text.begin(),
               text.begin() + begin, text.end());
-  for (Token token; !lexer.LexFromRawLexer(token);) {
-    const bool is_behind = sources.getFileOffset(token.getLocation()) > end;
-    if (token.is(tok::hash) && token.isAtStartOfLine())
-      return true;
-    if (is_behind) // what an `#if` adds to the end begins there
-      return false;
-    if (with_macros && token.is(tok::raw_identifier) &&
+  bool is_behind = false;
+  for (Token token; !is_behind && !lexer.LexFromRawLexer(token);) {
+    is_behind = sources.getFileOffset(token.getLocation()) > end;
+    if (token.is(tok::raw_identifier) &&
         context_.Idents.get(token.getRawIdentifier()).hadMacroDefinition())
       return true;
   }
   return false;
 }
 
-// The whole statement that the branch is a part of, with what it decides about.
-bool ConstantConditions::isChosenByDirective(const Stmt *branch) {
-  const auto [found, is_new] = chosen_.try_emplace(branch, true);
+// In the whole condition that the branch is a part of.
+bool ConstantConditions::isBesideMacro(const Stmt *branch) {
+  const auto [found, is_new] = beside_macros_.try_emplace(branch, true);
   if (!is_new)
     return found->second;
-  const Stmt *whole = branch;
-  while (isa<Expr>(whole)) {
-    const auto parents = const_cast<ASTContext &>(context_).getParents(*whole);
-    const Stmt *parent = parents.size() == 1 ? parents[0].get<Stmt>() : nullptr;
-    if (!parent)
+  const Stmt *whole = branch, *around = branch;
+  while (isa<Expr>(around)) {
+    const auto parents = context_.getParents(*around);
+    whole = around;
+    around = parents.size() == 1 ? parents[0].get<Stmt>() : nullptr;
+    if (!around)
       break; // of a declaration
-    whole = parent;
   }
-  if (isa<CompoundStmt>(whole))
-    whole = branch;
-  return chosen_[branch] = isPreprocessed(whole->getSourceRange(), /*with_macros=*/false);
+  SourceRange condition = whole->getSourceRange();
+  if (const auto *choice = dyn_cast_or_null<IfStmt>(around))
+    condition = {choice->getIfLoc(), choice->getRParenLoc()};
+  else if (const auto *by_value = dyn_cast_or_null<SwitchStmt>(around))
+    condition = {by_value->getSwitchLoc(), by_value->getRParenLoc()};
+  return beside_macros_[branch] = hasMacro(condition);
 }
 
-bool ConstantConditions::isSettled(SourceRange definition) {
-  const SourceManager &sources = context_.getSourceManager();
-  if (definition.isInvalid() || definition.getBegin().isMacroID())
-    return false;
-  const auto [file, begin] = sources.getDecomposedLoc(definition.getBegin());
-  return !isPreprocessed(definition, /*with_macros=*/true) &&
-         llvm::none_of(conditionalRanges(file), [begin = begin](const Range &range) {
-           return range.first < begin && begin < range.second;
-         });
+std::optional<bool> ConstantConditions::truth(const Expr *expr) {
+  expr = withoutCasts(expr);
+  if (const auto found = truths_.find(expr); found != truths_.end())
+    return found->second;
+  const std::optional<bool> computed = computeTruth(expr);
+  return truths_[expr] = computed;
 }
 
 // None where another build, or what the program is given, may decide otherwise.
-std::optional<bool> ConstantConditions::truth(const Expr *expr) {
-  expr = withoutCasts(expr);
+std::optional<bool> ConstantConditions::computeTruth(const Expr *expr) {
   if (const auto *negation = dyn_cast<UnaryOperator>(expr);
       negation && negation->getOpcode() == UO_LNot) {
     const std::optional<bool> negated = truth(negation->getSubExpr());
@@ -213,9 +201,8 @@ bool ConstantConditions::isConstant(const ValueDecl *decl) {
   if (!settles)
     return false;
   const auto *enumeration = dyn_cast<EnumDecl>(settles);
-  const FileID file = context_.getSourceManager().getFileID(settles->getLocation());
   // Another build may have another header.
-  if (file != file_ && !(enumeration && enumeration->isScoped()))
+  if (context_.getSourceManager().getFileID(settles->getLocation()) != file_)
     return false;
   const auto [found, is_new] = constants_.try_emplace(settles, false); // in a circle it is none
   if (!is_new)
@@ -232,47 +219,44 @@ bool ConstantConditions::isConstantVariable(const VarDecl *variable) {
          !variable->isInvalidDecl() && !variable->isTemplated() &&
          variable->getTemplateSpecializationKind() == TSK_Undeclared &&
          !variable->getInstantiatedFromStaticDataMember() && !variable->hasAttr<WeakAttr>() &&
-         init && !init->isValueDependent() && isSettled(variable->getSourceRange()) &&
+         init && !init->isValueDependent() && !hasMacro(variable->getSourceRange()) &&
          isConstant(init);
 }
 
-// Which one of a scoped enumeration was chosen is the same in each build, whatever their numbers.
 bool ConstantConditions::isConstantEnum(const EnumDecl *enumeration) {
-  if (enumeration->isInvalidDecl() || enumeration->isTemplated())
-    return false;
-  if (enumeration->isScoped())
-    return !isPreprocessed(enumeration->getBraceRange(), /*with_macros=*/true);
   const auto is_number = [&](const EnumConstantDecl *one) {
     const std::optional<Token> next = Lexer::findNextToken(
         one->getLocation(), context_.getSourceManager(), context_.getLangOpts());
     const Expr *init = one->getInitExpr();
     return init ? isa<IntegerLiteral>(withoutCasts(init)) : next && next->isNot(tok::equal);
   };
-  return isSettled(enumeration->getSourceRange()) &&
+  return !enumeration->isInvalidDecl() && !enumeration->isTemplated() &&
+         !hasMacro(enumeration->getSourceRange()) &&
          llvm::all_of(enumeration->enumerators(), is_number);
 }
 
-bool ConstantConditions::isNeverTaken(const SwitchStmt *branch, const Stmt *label) {
+std::optional<const CaseStmt *> ConstantConditions::takenCase(const SwitchStmt *branch) {
+  const auto [found, is_new] = taken_cases_.try_emplace(branch);
+  if (!is_new)
+    return found->second;
   const std::optional<llvm::APSInt> chosen = value(branch->getCond());
-  if (!chosen)
-    return false;
+  if (!chosen || isBesideMacro(branch))
+    return std::nullopt;
   const CaseStmt *taken = nullptr;
-  bool is_case = false; // the label
   for (const SwitchCase *one = branch->getSwitchCaseList(); one; one = one->getNextSwitchCase()) {
     const auto *with_value = dyn_cast<CaseStmt>(one);
-    is_case |= with_value && with_value == label;
     if (!with_value)
       continue;
     const std::optional<llvm::APSInt> from = value(with_value->getLHS());
     const std::optional<llvm::APSInt> to =
         with_value->caseStmtIsGNURange() ? value(with_value->getRHS()) : from;
     if (!from || !to)
-      return false;
+      return std::nullopt;
     if (llvm::APSInt::compareValues(*chosen, *from) >= 0 &&
         llvm::APSInt::compareValues(*chosen, *to) <= 0)
       taken = with_value;
   }
-  return taken ? label != taken : is_case;
+  return taken_cases_[branch] = taken;
 }
 
 bool ConstantConditions::isNeverTaken(const CFGBlock &block, unsigned way, const CFGBlock &next) {
@@ -281,13 +265,25 @@ bool ConstantConditions::isNeverTaken(const CFGBlock &block, unsigned way, const
       branch->getBeginLoc().isMacroID())
     return false;
   file_ = context_.getSourceManager().getFileID(branch->getBeginLoc());
-  if (const auto *by_value = dyn_cast<SwitchStmt>(branch))
-    return isNeverTaken(by_value, next.getLabel()) && !isChosenByDirective(branch);
+  if (hasAlternatives(file_))
+    return false;
+  if (const auto *by_value = dyn_cast<SwitchStmt>(branch)) {
+    const std::optional<const CaseStmt *> taken = takenCase(by_value);
+    const Stmt *label = next.getLabel();
+    if (!taken)
+      return false;
+    if (*taken)
+      return label != *taken;
+    for (const SwitchCase *one = by_value->getSwitchCaseList(); one; one = one->getNextSwitchCase())
+      if (one == label)
+        return isa<CaseStmt>(one);
+    return false;
+  }
   const auto *condition = dyn_cast_or_null<Expr>(block.getTerminatorCondition(false));
   if (!condition || block.succ_size() != 2)
     return false;
   const std::optional<bool> decided = truth(condition);
-  return decided && *decided != (way == 0) && !isChosenByDirective(branch);
+  return decided && *decided != (way == 0) && !isBesideMacro(branch);
 }
 
 } // namespace devsan::analyzer

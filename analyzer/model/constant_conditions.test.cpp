@@ -8,22 +8,15 @@ using torch::Tensor;
 
 #define SHOW 0
 #define PERHAPS const
+#define OR_MORE
 const bool kShow = SHOW;
 const bool kDebug = false;
 constexpr int kLevel = 2;
 constexpr bool kBraces{false};
+enum class Mode { kTrain, kProfile, kExport };
 const Mode kMode = Mode::kTrain;
-const bool kPartly = false
-#ifdef WITH_DEBUG
-                     || true
-#endif
-    ;
-#ifdef WITH_PROFILE
-constexpr bool kProfile = true;
-#else
-constexpr bool kProfile = false;
-#endif
 static PERHAPS bool kTunable = false;
+const bool kMore = false OR_MORE;
 extern const bool kGiven;
 bool changed = false;
 const bool kCircle = kCircle;
@@ -88,9 +81,9 @@ Tensor none(const Tensor &x) {
   return x + torch::zeros({2});
 }
 
-Tensor anotherBuild(const Tensor &x, bool given) {
+Tensor byMacro(const Tensor &x, bool given) {
   Tensor y = x;
-  if (kProfile || kInHeader)
+  if (kInHeader || kMore)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({1});
   if (SHOW)
@@ -99,36 +92,23 @@ Tensor anotherBuild(const Tensor &x, bool given) {
   if (kShow || kChosen || kOff)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({3});
-  if (kPartly || kTunable)
+  if (kTunable OR_MORE || kTunable)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({4});
   if (sizeof(long) == 4)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({5});
-#ifdef WITH_DEBUG
-  if (true)
-#else
-  if (kDebug)
-#endif
+  if (kDebug && given OR_MORE)
     // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
     y = y + torch::zeros({6});
-  if (kDebug && x.dim() > 2
-#ifdef WITH_DEBUG
-      || given
-#endif
-  )
-    // CHECK: :[[@LINE+1]]:13: warning: {{.*}} [device-missing-device]
-    y = y + torch::zeros({7});
   switch (kLevel) {
-#ifndef NO_LEVELS
   case 2:
     return y;
-#endif
   case SHOW:
     return y;
   default:
     // CHECK: :[[@LINE+1]]:16: warning: {{.*}} [device-missing-device]
-    return y + torch::zeros({8});
+    return y + torch::zeros({7});
   }
 }
 Tensor chosenElsewhere(const Tensor &x, const Options &options) {

@@ -1,7 +1,6 @@
 #if !defined(SETTINGS_H)
 #define SETTINGS_H
 #pragma once
-enum class Mode { kTrain, kProfile, kExport };
 constexpr bool kInHeader = false;
 const bool kClosed = false;
 inline torch::Tensor ofHeader(const torch::Tensor &x) {
