@@ -1,12 +1,10 @@
 #include "analyzer/model/constant_conditions.h"
 
-#include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 #include <clang/AST/IgnoreExpr.h>
 #include <clang/AST/ParentMapContext.h>
 #include <clang/Lex/Lexer.h>
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/SmallVector.h>
 
 namespace devsan::analyzer {
 
@@ -20,77 +18,19 @@ const Expr *withoutCasts(const Expr *expr) {
                          IgnoreImplicitCastsSingleStep);
 }
 
-// The words of a directive, the hash aside; `next` is what stands behind.
-llvm::SmallVector<Token, 8> wordsOf(Lexer &lexer, Token &next) {
-  llvm::SmallVector<Token, 8> words;
-  bool at_end = false;
-  while (!at_end) {
-    at_end = lexer.LexFromRawLexer(next);
-    if (next.is(tok::eof) || next.isAtStartOfLine())
-      return words;
-    words.push_back(next);
-  }
-  next.setKind(tok::eof);
-  return words;
-}
-
-llvm::StringRef nameAt(llvm::ArrayRef<Token> words, unsigned index) {
-  return index < words.size() && words[index].is(tok::raw_identifier)
-             ? words[index].getRawIdentifier()
-             : llvm::StringRef();
-}
-
-// The name that the first directive of a header asks for so that it is read once; empty for others.
-llvm::StringRef guardOf(llvm::ArrayRef<Token> words) {
-  if (nameAt(words, 0) == "ifndef" && words.size() == 2)
-    return nameAt(words, 1);
-  if (nameAt(words, 0) != "if" || words.size() < 4 || words[1].isNot(tok::exclaim) ||
-      nameAt(words, 2) != "defined")
-    return {};
-  return words[3].is(tok::l_paren) && words.size() == 6 ? nameAt(words, 4)
-         : words.size() == 4                            ? nameAt(words, 3)
-                                                        : llvm::StringRef();
-}
-
 } // namespace
 
-// Whether the file has an `#if`. The one around a whole header, which keeps it from being read
-// twice, chooses nothing.
 bool ConstantConditions::hasAlternatives(FileID file) {
-  const auto [found, is_new] = alternatives_.try_emplace(file, true);
+  const auto [found, is_new] = alternatives_.try_emplace(file, false);
   if (!is_new)
     return found->second;
   const SourceManager &sources = context_.getSourceManager();
   Lexer lexer(file, sources.getBufferOrFake(file), sources, context_.getLangOpts());
-  llvm::StringRef guard;
-  unsigned directives = 0, branches = 0;
-  bool is_guarded = false, is_closed = false, is_whole = true; // nothing is beside it
-  Token token;
-  for (bool at_end = lexer.LexFromRawLexer(token); !at_end && token.isNot(tok::eof);) {
-    if (token.isNot(tok::hash) || !token.isAtStartOfLine()) {
-      is_whole &= branches > 0 && !is_closed;
-      at_end = lexer.LexFromRawLexer(token);
-      continue;
-    }
-    const llvm::SmallVector<Token, 8> words = wordsOf(lexer, token);
-    const llvm::StringRef directive = nameAt(words, 0);
-    if (directive == "pragma")
-      continue;
-    ++directives;
-    is_whole &= !is_closed;
-    if (directive.starts_with("if")) {
-      ++branches;
-      if (directives == 1)
-        guard = guardOf(words);
-    } else if (directive == "define" && directives == 2) {
-      is_guarded = !guard.empty() && nameAt(words, 1) == guard;
-    } else if (directive.starts_with("el")) {
-      is_guarded = false;
-    } else if (directive == "endif") {
-      is_closed = true;
-    }
-  }
-  return alternatives_[file] = branches > (is_guarded && is_whole ? 1 : 0);
+  for (Token token; !lexer.LexFromRawLexer(token);)
+    if (token.is(tok::hash) && token.isAtStartOfLine() && !lexer.LexFromRawLexer(token) &&
+        token.is(tok::raw_identifier) && token.getRawIdentifier().starts_with("if"))
+      return found->second = true;
+  return false;
 }
 
 // Whether a name that is a macro's in this build is in the code or behind it.

@@ -35,7 +35,7 @@ private:
   bool isConstantEnum(const clang::EnumDecl *enumeration);
   bool hasMacro(clang::SourceRange code) const;
   bool isBesideMacro(const clang::Stmt *branch);
-  bool hasAlternatives(clang::FileID file);
+  bool hasAlternatives(clang::FileID file); // an `#if`, also the guard of a header
 
   clang::ASTContext &context_;
   clang::FileID file_; // of the branch that is looked at

@@ -1,5 +1,6 @@
 // Whether scores are logits, where that is not said, in each family of metrics that takes scores.
 
+#include <cmath>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -82,6 +83,22 @@ TEST_P(Logits, AreThoseOfABatchWithAScoreThatIsNoProbability) {
         EXPECT_TRUE(at::allclose(guessed->compute().cpu(), said->compute().cpu(), 1e-5, 1e-6,
                                  /*equal_nan=*/true));
       }
+}
+
+// A NaN is out of range, and no reason to take its neighbours for probabilities.
+TEST(LogitsOnCpu, AreGuessedBesideANaN) {
+  const auto is_refused_for = [](std::optional<bool> from_logits, const char *number) {
+    BinaryAUROC metric(BinaryAUROCOptions().from_logits(from_logits));
+    try {
+      metric.update(at::tensor({0.5, NAN, 7.0}), at::tensor({0, 1, 1}));
+    } catch (const c10::Error &error) {
+      return std::string(error.what_without_backtrace()).find(number) != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(is_refused_for(false, "2 of 3 samples"));
+  EXPECT_TRUE(is_refused_for(true, "1 of 3 samples"));
+  EXPECT_TRUE(is_refused_for(std::nullopt, "1 of 3 samples"));
 }
 
 TEST_P(Logits, AreGuessedForEachBatch) {

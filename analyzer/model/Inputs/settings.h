@@ -1,9 +1,6 @@
-#if !defined(SETTINGS_H)
-#define SETTINGS_H
 #pragma once
 constexpr bool kInHeader = false;
 const bool kClosed = false;
 inline torch::Tensor ofHeader(const torch::Tensor &x) {
   return kClosed ? x + torch::zeros({3}) : x;
 }
-#endif
