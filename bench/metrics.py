@@ -248,6 +248,9 @@ def main():
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep the figures, and leave out cases that are there")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot of the growth, and nothing else")
     arguments = parser.parse_args()
+    for file in (arguments.results, arguments.plot):
+        if file and not file.parent.is_dir():
+            parser.error(f"{file}: there is no folder {file.parent}; make it, or name another file")
     sys.path[:0] = [str(arguments.build / "python"), str(Path(__file__).parent / "support")]
     import warnings
 
