@@ -114,11 +114,23 @@ static bool hasZero(const Expr *sizes) {
   });
 }
 
+// `{}`, whatever is made of it.
+static bool isEmptyList(const Expr *expr) {
+  expr = strip(expr);
+  const auto *list = dyn_cast<InitListExpr>(expr);
+  const auto *made = dyn_cast<CXXConstructExpr>(expr);
+  return (list && list->getNumInits() == 0) ||
+         (made && made->getNumArgs() == 0 && made->isListInitialization());
+}
+
 bool SourceProgram::hasZeroSize(Code factory) {
   const auto *call = dyn_cast<CallExpr>(strip(exprOf(factory)));
   static const llvm::StringSet<> kSizesFirst{"empty", "zeros", "ones", "full", "rand", "randn"};
-  return call && call->getNumArgs() > 0 && kSizesFirst.contains(nameOf(calleeOf(call))) &&
-         hasZero(call->getArg(0));
+  if (!call || call->getNumArgs() == 0)
+    return false;
+  const Expr *first = call->getArg(0);
+  const llvm::StringRef name = nameOf(calleeOf(call));
+  return kSizesFirst.contains(name) ? hasZero(first) : name == "tensor" && isEmptyList(first);
 }
 
 bool SourceProgram::isLibraryModule(Code module) {
@@ -195,6 +207,11 @@ std::optional<DataHolder> SourceProgram::holder(const FunctionFacts &facts, Code
       place.of.fields.empty() && isa_and_nonnull<ParmVarDecl>(declOf(place.of.root));
   const bool is_one = is_parameter || !functionOf(facts.function)->isTemplateInstantiation();
   return is_one && !exprOf(code)->getBeginLoc().isMacroID() ? holderOf(place) : std::nullopt;
+}
+
+Needs SourceProgram::needsOf(const FunctionFacts &facts, Code code, const Place &place) {
+  const bool has_unasked_holder = holderOf(place) && !holder(facts, code, place);
+  return place.isNamedDevice() || has_unasked_holder ? Needs::kDevice : Needs::kDeviceData;
 }
 
 } // namespace devsan::analyzer

@@ -124,6 +124,7 @@ public:
   std::optional<Path> whole(const FunctionFacts &facts, Code code, bool &is_element) override;
   std::optional<DataHolder> holder(const FunctionFacts &facts, Code code,
                                    const Place &place) override;
+  Needs needsOf(const FunctionFacts &facts, Code code, const Place &place) override;
 
   bool sees(Function function, Code at, Variable variable) override;
   std::string deviceOf(Function function, Code at, const Path &path) override;

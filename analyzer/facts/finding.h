@@ -37,6 +37,7 @@ using Edits = std::vector<Edit>;
 enum class Needs {
   kNothing,
   kDevice,            // something lies on another device than the CPU
+  kDeviceData,        // and so do the data, of which the file tells nothing
   kOtherDevice,       // not only on the first one
   kOtherDeviceOrHost, // the same, or on the host where there is no other
   kOtherStream,       // not all work is on the default streams

@@ -157,7 +157,7 @@ public:
   virtual bool givesDevice(Code call) = 0; // by an argument
   virtual DeviceParameter deviceParameter(Code call) = 0;
   virtual std::vector<Variable> devicesIn(Code call) = 0; // variables that its arguments mention
-  virtual bool hasZeroSize(Code factory) = 0;             // empty({0})
+  virtual bool hasZeroSize(Code factory) = 0;             // empty({0}), tensor({})
   virtual bool isLibraryModule(Code module) = 0;
   // A tensor is laid over memory that a container or variable holds.
   virtual bool isOverOrdinaryMemory(Code factory) = 0;
@@ -168,6 +168,8 @@ public:
   // What other files may tell of the data at `place` that `code` uses.
   virtual std::optional<DataHolder> holder(const FunctionFacts &facts, Code code,
                                            const Place &place) = 0;
+  // What a finding about data at `place` that `code` uses takes for granted.
+  virtual Needs needsOf(const FunctionFacts &facts, Code code, const Place &place) = 0;
 
   // What a fix may write at a place of a function: whether a name means the same there, and the
   // expression for the device that a path is on.

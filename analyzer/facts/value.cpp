@@ -97,7 +97,9 @@ Place join(const Place &a, const Place &b) {
     return a;
   if (b.isSpelledDevice() && a.is(Place::Kind::kHost))
     return b;
-  return Place::unknown();
+  Place either = Place::unknown();
+  either.on_device = a.isNamedDevice() || b.isNamedDevice();
+  return either;
 }
 
 Code Value::origin(Origin::Kind kind) const {
@@ -150,14 +152,15 @@ Value moved(Value data, const Place &target, Code by) {
     data.drop(Origin::Kind::kHostCopy).drop(Origin::Kind::kHostScalar);
   else if (!data.place.onHost())
     data.add(Origin::Kind::kHostCopy, by);
-  data.place = target;
+  data.place = target.is(Place::Kind::kUnknown) ? Place::chosen() : target;
   return data;
 }
 
 Value combine(std::span<const Value> operands) {
   Value result;
-  bool first = true;
+  bool first = true, on_device = false;
   for (const Value &operand : operands) {
+    on_device |= operand.place.isNamedDevice();
     bool tells = rank(operand.place) > rank(result.place);
     // A 0-dim host tensor is promoted to the other operand's device and does not decide.
     if (tells && !(operand.zero_dim && operand.place.onHost() && !first))
@@ -174,6 +177,7 @@ Value combine(std::span<const Value> operands) {
                                                    : Dtype::kUnknown;
     first = false;
   }
+  result.place.on_device |= on_device && result.place.isUnknown();
   return result;
 }
 

@@ -46,11 +46,14 @@ struct Place {
   std::string_view type; // as c10::DeviceType's enumerator spells it: "CUDA"
   int index = -1;
   Path of;
+  // Where it is not known: on some way a device that is written down, or one that run time chooses.
+  bool on_device = false;
 
   static Place none() { return {}; }
   static Place defaultHost() { return {Kind::kDefaultHost, {}, -1, {}}; }
   static Place host() { return {Kind::kHost, {}, -1, {}}; }
   static Place unknown() { return {Kind::kUnknown, {}, -1, {}}; }
+  static Place chosen() { return {Kind::kUnknown, {}, -1, {}, true}; } // by run time
   static Place deviceOf(Path path) { return {Kind::kOf, {}, -1, std::move(path)}; }
   static Place elsewhere(Path path) { return {Kind::kElsewhere, {}, -1, std::move(path)}; }
   // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no
@@ -67,6 +70,7 @@ struct Place {
   bool maybeOffHost() const { return kind == Kind::kOf || isSpelledDevice(); }
   // A device written down in the program and not taken from a tensor.
   bool isSpelledDevice() const { return kind == Kind::kFixed || kind == Kind::kIndexless; }
+  bool isNamedDevice() const { return on_device || isSpelledDevice(); }
   // As at run time: "cpu", "cuda:0", "cuda" where the index is open. Empty where only that knows.
   std::string device() const;
 };

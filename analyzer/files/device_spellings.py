@@ -46,6 +46,7 @@ SPELLINGS = [
     ("void f(torch::Tensor x) { x = x.to(torch::kCPU); x.to(torch::Device(torch::kCUDA)); }", set()),
     ("torch::Tensor f(cv::Mat image, torch::DeviceType type, bool pinned);", set()),
     ("torch::Tensor x = f(image, torch::kCUDA, 2); torch::Tensor y = f(image, torch::kCPU, 2);", set()),
+    ("auto blocks = json[\"gpu\"][\"blocks\"];", set()),
     # Another one, or one that the words do not tell.
     ("torch::Device device(torch::kCUDA, 1);", DEVICE),
     ("torch::Device device{torch::kCUDA, rank};", DEVICE),
@@ -93,6 +94,7 @@ SPELLINGS = [
     ("void f(int n) { auto stream = c10::cuda::getStreamFromPool(false, n); }", ALL),
 ]
 
+BINDING = '#include "work.h"\nPYBIND11_MODULE(x, m) { m.def("scaled", &scaled); }\n'
 APPLICATION = "add_executable(app main.cpp work.cu)\n"
 # Other files of the project.
 FILES = [
@@ -116,9 +118,20 @@ FILES = [
     ({"load.py": "from torch.utils.cpp_extension import load\n"}, ALL),
     ({"load.py": "import ctypes\nlib = ctypes.CDLL('work.so')\n"}, ALL),
     ({"export.py": "import ctypes\npointer = ctypes.c_void_p(0)\n"}, set()),
-    # What is included is not seen, or the file is no part of a program that is.
+    # What is included is not seen, or is code by another name.
     ({"said.cpp": '#include "work.h"\n#include CHOSEN\n'}, ALL),
-    ({"main.cpp": "namespace torch { class Tensor; }\nvoid *scaled(torch::Tensor *);\nint main() { scaled(0); }\n"}, ALL),
+    ({"said.cpp": '#include "work.h"\n#include "more.inl"\n', "more.inl": "void f(int n) { cudaSetDevice(n); }\n"}, DEVICE),
+    ({"said.cpp": '#include "work.h"\n#include "more.inl"\n', "more.inl": "void f(torch::Tensor x);\n"}, set()),
+    ({"said.cpp": '#include "work.h"\n#include <boost/more.ipp>\n'}, set()),
+    # Nobody sees whose the file is: one of the programs.
+    ({"main.cpp": "namespace torch { class Tensor; }\nvoid *scaled(torch::Tensor *);\nint main() { scaled(0); }\n"}, set()),
+    # A binding that no build has.
+    ({"bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "bind.cpp": BINDING}, set()),
+    ({"CMakeLists.txt": APPLICATION + "pybind11_extension(x bind.cpp)", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "file(GLOB sources src/*)", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "build.sh": "c++ -shared -o x.so bind.cpp\n", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "all.cpp": '#include "bind.cpp"\n', "bind.cpp": BINDING}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),

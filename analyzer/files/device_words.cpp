@@ -190,9 +190,8 @@ private:
     found_.has_main |= word == "main" && at(i + 1) == "(";
     found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY");
     if (word == "include" && at(i - 1) == "#") {
-      std::string name = includedBy(i);
-      found_.includes_unknown |= name.empty() || isOddSource(name);
-      found_.includes.push_back(std::move(name));
+      found_.includes.push_back(includedBy(i));
+      found_.includes_unknown |= found_.includes.back().empty();
     }
     found_.includes_unknown |= word == "import" && at(i + 2) == ";";
   }
@@ -244,7 +243,10 @@ private:
   // Another device than the first of its kind, or one that these words do not tell.
   bool choosesDevice(std::size_t i) const {
     const StringRef word = words_[i];
-    if (namesSecondDevice(word) || asksForDevice(word) || worksOnSeveralDevices(word))
+    if (namesSecondDevice(word) || worksOnSeveralDevices(word))
+      return true;
+    // `settings["gpu"]["blocks"]` is no device.
+    if (asksForDevice(word) && !(at(i + 1) == "]" && at(i + 2) == "["))
       return true;
     // `getStreamFromPool(false, device)`
     if (word == "getStreamFromPool" && llvm::is_contained(insideBrackets(i + 1), ","))
@@ -438,12 +440,6 @@ private:
     return withSlashes(std::move(name));
   }
 
-  // `net.inl`: code that is looked at by nobody.
-  static bool isOddSource(StringRef name) {
-    const StringRef file = llvm::sys::path::filename(name);
-    return file.contains('.') && !isCode(file);
-  }
-
   const std::vector<StringRef> all_;
   const WordList words_;
   llvm::StringSet<> kinds_; // variables that say which kind of device, and no index
@@ -454,12 +450,12 @@ private:
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
   return {any || other.any, host_or_other || other.host_or_other, second || other.second,
-          stream || other.stream};
+          stream || other.stream, from_elsewhere || other.from_elsewhere};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
   return {any && other.any, host_or_other && other.host_or_other, second && other.second,
-          stream && other.stream};
+          stream && other.stream, from_elsewhere && other.from_elsewhere};
 }
 
 DeviceWords deviceWordsIn(StringRef text) {

@@ -49,13 +49,18 @@ bool isOfExample(StringRef path) {
   return false;
 }
 
+bool isDocument(StringRef path) {
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({".md", ".rst", ".log", ".html", ".csv", ".tsv"}, true)
+      .Default(false);
+}
+
 // What tells or shows of code, or says which files are compiled: it calls nothing.
 bool callsNothing(StringRef path) {
-  if (isBuildFile(path) && !path.ends_with(".py"))
+  if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")))
     return true;
   return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
-      .Cases({".filters", ".sln", ".user", ".pri"}, true)
-      .Cases({".md", ".rst", ".txt", ".log", ".html", ".csv", ".tsv"}, true)
+      .Cases({".filters", ".sln", ".user", ".pri", ".txt"}, true)
       .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
       .Default(false);
 }
@@ -80,8 +85,17 @@ bool reaches(const std::string &script, const std::string &root) {
          has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
+// A build takes more sources than it names.
+bool namesPatterns(StringRef build) {
+  const std::string text = build.lower();
+  return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",
+                                                "foreach", "file(strings"},
+                      [&](StringRef word) { return StringRef(text).contains(word); });
+}
+
 struct ProjectFiles {
-  std::vector<std::string> code, builds, packages; // `packages`: the scripts that make them
+  std::vector<std::string> code, builds, packages;  // `packages`: the scripts that make them
+  llvm::StringMap<std::vector<std::string>> others; // by their names, which code may include
 };
 ProjectFiles filesBelow(const std::string &root) {
   ProjectFiles files;
@@ -90,6 +104,8 @@ ProjectFiles filesBelow(const std::string &root) {
       files.code.push_back(path);
     else if (isBuildFile(path))
       files.builds.push_back(path);
+    else
+      files.others[llvm::sys::path::filename(path)].push_back(path);
     if (isOfPackage(path) && makesPackage(path))
       files.packages.push_back(path);
     return files.code.size() <= kMaxFiles;
@@ -164,14 +180,15 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
   const auto found = project->by_path.find(file);
   if (found != project->by_path.end() && project->files[found->second].is_part)
     return project->use & project->files[found->second].use_of_programs;
-  // Whose it is, is not seen.
+  // Whose it is, is not seen: one of the programs, if others have none of this.
   DeviceUse use = project->use;
-  use.chooseAny();
+  if (project->has_callers)
+    use.chooseAny();
   return use;
 }
 
 ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
-  const auto [code, builds, packages] = filesBelow(root);
+  const auto [code, builds, packages, others] = filesBelow(root);
   // What is built for Python is called from there.
   if (code.size() > kMaxFiles ||
       llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
@@ -184,15 +201,26 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   };
   Project project;
   project.has_callers = false;
-  for (const std::string &path : code) {
+  const auto add = [&](const std::string &path, bool is_header) {
+    if (!project.by_path.try_emplace(path, project.files.size()).second)
+      return;
     project.by_name[llvm::sys::path::filename(path)].push_back(project.files.size());
-    project.by_path[path] = project.files.size();
     DeviceWords words = deviceWordsIn(textOf(path));
     words.use.any |= isCudaFile(path);
     if (is_packaged(path))
       words.has_main = words.is_library = false;
-    project.files.push_back({path, std::move(words), isHeader(path), {}, {}, {}});
-  }
+    project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
+  };
+  for (const std::string &path : code)
+    add(path, isHeader(path));
+  // `net.inl` is code if code includes it.
+  for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxFiles; ++i)
+    for (const std::string &spelling : std::vector(project.files[i].words.includes)) {
+      const auto named = others.find(llvm::sys::path::filename(spelling));
+      for (const std::string &path :
+           named == others.end() ? std::vector<std::string>() : named->second)
+        add(path, /*is_header=*/true);
+    }
   DeviceUse of_build;
   for (const std::string &path : builds) {
     const std::string text = textOf(path);
@@ -202,6 +230,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       project.has_callers = true;
     }
   }
+  project.dropUnbuiltBindings(builds, others);
   bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
@@ -246,6 +275,34 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       file.is_part = true;
     }
   return project;
+}
+
+// What registers operators or binds functions to Python does nothing where no build has it: where
+// all name their sources one by one, and no file of any kind names this one.
+void ProjectPrograms::Project::dropUnbuiltBindings(
+    const std::vector<std::string> &builds,
+    const llvm::StringMap<std::vector<std::string>> &others) {
+  std::vector<File *> bindings;
+  for (File &file : files)
+    if (file.words.is_library && !file.is_header)
+      bindings.push_back(&file);
+  if (bindings.empty() || builds.empty())
+    return;
+  std::string texts;
+  for (const std::string &path : builds) {
+    texts += textOf(path) + "\n";
+    if (namesPatterns(texts))
+      return;
+  }
+  for (const auto &other : others)
+    for (const std::string &path : other.getValue())
+      if (!isDocument(path))
+        texts += core::readFile(path, kMaxOtherSize).value_or("") + "\n";
+  for (const File &file : files)
+    for (const std::string &spelling : file.words.includes)
+      texts += spelling + "\n";
+  for (File *file : bindings)
+    file->words.is_library = StringRef(texts).contains(llvm::sys::path::stem(file->path));
 }
 
 void ProjectPrograms::Project::link() {

@@ -45,6 +45,8 @@ private:
     // What each program uses, and its files.
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
+    void dropUnbuiltBindings(const std::vector<std::string> &builds,
+                             const llvm::StringMap<std::vector<std::string>> &others);
     void link();
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;
     std::size_t addProgram(unsigned main);

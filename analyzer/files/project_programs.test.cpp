@@ -39,11 +39,11 @@
 // CHECK: train.cpp:[[#@LINE+8]]:{{.*}} [device-host-sync]
 #include <torch/torch.h>
 
-double train(torch::Tensor x) {
-  torch::Device device(torch::kCPU);
+double train(torch::Tensor x, torch::Device device) {
+  torch::Device host(torch::kCPU);
   double total = 0;
   for (int i = 0; i < 3; ++i) {
-    x = x.to(torch::kFloat);
+    x = x.to(device);
     total += x.sum().item<double>();
   }
   return total;

@@ -1,6 +1,7 @@
 #include "analyzer/model/flow.h"
 
 #include "analyzer/ast/torch_api.h"
+#include "analyzer/model/data/data_holder.h"
 #include "analyzer/model/flow_transfer.h"
 
 #include <clang/AST/StmtCXX.h>
@@ -55,7 +56,7 @@ Value valueIn(const State &state, const Path &path) {
 Value joinAt(const Path &path, const Value &a, const Value &b) {
   Value joined = join(a, b);
   const ValueDecl *decl = declOf(path.last());
-  const Place itself = Place::deviceOf(path);
+  const Place itself = placeOf(path);
   if (decl && isDevice(decl->getType().getNonReferenceType()) &&
       ((a.place == itself && b.place.onHost()) || (b.place == itself && a.place.onHost())))
     joined.place = itself;
@@ -153,7 +154,7 @@ Value defaultOf(const Path &path) {
   bool local = variable && variable->isLocalVarDecl() && !variable->isStaticLocal();
   Value value;
   value.place = isOfBatch(path)       ? Place::host()
-                : !local              ? Place::deviceOf(path)
+                : !local              ? placeOf(path)
                 : path.fields.empty() ? Place::none()
                                       : Place::elsewhere(path);
   return value;

@@ -64,13 +64,13 @@ Value Flow::evaluateTorchFunction(const CallExpr *call, llvm::StringRef name) {
     bool device = isDevice(call->getType()) || isDeviceType(call->getType()) || name == "device" ||
                   name == "device_index";
     if (device && named.place.is(Place::Kind::kNone))
-      named.place = Place::unknown();
+      named.place = Place::chosen();
     return named;
   }
   // CUDA(kFloat): its lost index is another rule's matter.
   if (isLegacyType(call->getType())) {
     Value type = together(arguments);
-    type.place = name == "CPU" ? Place::host() : Place::unknown();
+    type.place = name == "CPU" ? Place::host() : Place::chosen();
     return type;
   }
   // checkBackend("f", {x, y}, Backend::CPU)
@@ -207,8 +207,8 @@ Value Flow::evaluateLibraryMethod(const CallExpr *call, llvm::StringRef name,
   if (target && method && !method->isConst() && !self.place.is(Place::Kind::kNone) &&
       (name == "operator+=" || name == "append") && !holdsTensor(receiver->getType()))
     self.place = state_.values[*target].place = Place::unknown();
-  static const llvm::StringRef kAdds[] = {"push_back", "emplace_back", "insert",
-                                          "emplace",   "push_front",   "assign"};
+  static const llvm::StringRef kAdds[] = {"push_back",  "emplace_back", "insert", "emplace",
+                                          "push_front", "assign",       "push"};
   if (target && llvm::is_contained(kAdds, name)) {
     Value added = together(arguments);
     insert(*target, added);
@@ -283,6 +283,9 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
     result.place = callee && (holdsTensor(call->getType()) || isDevice(call->getType()))
                        ? Place::elsewhere({callee->getCanonicalDecl(), {}})
                        : Place::unknown();
+    // What a lambda gives is not followed.
+    const CXXRecordDecl *owner = callee ? ownerOf(callee) : nullptr;
+    result.place.on_device = namesDevice(call->getType()) || (owner && owner->isLambda());
   }
   return result;
 }

@@ -144,7 +144,7 @@ Value Flow::evaluate(const Expr *expr) {
     // `argc > 1 ? argv[1] : "cpu"` may name any.
     if (yes.place.is(Place::Kind::kNone) != no.place.is(Place::Kind::kNone) &&
         isText(choice->getType()))
-      either.place = Place::unknown();
+      either.place = Place::chosen();
     // `r == rank ? own : gathered[r]` puts the own slice back.
     either.own_slice |= yes.has(Origin::Kind::kGather) != no.has(Origin::Kind::kGather);
     return either;
@@ -208,7 +208,7 @@ void Flow::addIndex(Value &device, const Expr *index) const {
   // The number that a variable keeps, and the current device, are nobody's choice.
   const Expr *number_of = is_known ? resolveVariable(index) : index;
   if (nameOf(calleeOf(strip(number_of))) == "current_device") {
-    device.place = Place::unknown();
+    device.place = Place::chosen();
     return;
   }
   Expr::EvalResult result;
@@ -216,7 +216,7 @@ void Flow::addIndex(Value &device, const Expr *index) const {
     const auto number = static_cast<int>(result.Val.getInt().getExtValue());
     device.place = Place::named(device.place.type, number);
   } else {
-    device.place = Place::unknown();
+    device.place = Place::chosen();
     device.add(Origin::Kind::kDeviceIndex, index);
   }
 }
@@ -245,7 +245,7 @@ Value Flow::evaluateConstruct(const CXXConstructExpr *construct) {
       value.addAll(given);
     }
     if (value.place.is(Place::Kind::kNone) && namesUnknownDevice(arguments))
-      value.place = Place::unknown();
+      value.place = Place::chosen();
     if (arguments.size() >= 2)
       addIndex(value, arguments[1]);
     return value;

@@ -121,6 +121,7 @@ struct KnownFiles {
 
 void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
+    llvm::function_ref<bool(const std::string &)> has_own_data,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &, Around)>
         others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze) {
@@ -131,7 +132,7 @@ void resolveCrossFileFindings(
       outcomes);
   const ProjectCalls &calls = known_files.calls;
   std::vector<std::string> files, functions, launchers, servants, steps;
-  std::vector<DataHolder> holders;
+  std::vector<DataHolder> holders, of_device;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)
       continue;
@@ -147,8 +148,11 @@ void resolveCrossFileFindings(
         launchers.push_back(context.launcher);
       llvm::append_range(servants, context.servants);
       llvm::append_range(steps, context.steps);
-      if (context.holder && !alone)
-        holders.push_back(*context.holder);
+      if (!context.holder || alone)
+        continue;
+      holders.push_back(*context.holder);
+      if (context.needs == Needs::kDeviceData && has_own_data(command.file))
+        of_device.push_back(*context.holder);
     }
     if (count() != known)
       files.push_back(command.file);
@@ -195,6 +199,10 @@ void resolveCrossFileFindings(
       llvm::all_of(outcomes,
                    [](const FileOutcome &outcome) { return outcome.result.has_value(); }) &&
       look_around([&] { return known_files.data.namesToLookFor(holders); });
+  // What was not read may bring data to a device.
+  const bool all_devices_known =
+      of_device.empty() ||
+      look_around([&] { return known_files.data.namesToLookFor(of_device, /*for_device=*/true); });
   const llvm::StringSet<> lost =
       all_data_known ? known_files.lostNames(holders) : llvm::StringSet<>();
   const auto is_on_host = [&](const DataHolder &holder) {
@@ -204,7 +212,7 @@ void resolveCrossFileFindings(
   };
   for (FileOutcome &outcome : outcomes)
     if (outcome.result)
-      dropFindings(*outcome.result, [&](core::Finding &finding, const FindingContext &context) {
+      dropFindings(*outcome.result, [&](core::Finding &finding, FindingContext &context) {
         if (dependsOnCallers(finding) && calls.callersGuard(context.function))
           return true;
         if (!context.servants.empty() &&
@@ -213,6 +221,9 @@ void resolveCrossFileFindings(
           return true;
         if (context.holder && is_on_host(*context.holder))
           return true;
+        if (context.needs == Needs::kDeviceData && context.holder &&
+            (!all_devices_known || known_files.data.isOnDevice(*context.holder)))
+          context.needs = Needs::kDevice;
         if (!context.steps.empty() && !addStep(finding, context.steps, calls))
           return true;
         if (context.launcher.empty())

@@ -20,9 +20,11 @@ enum class Around { kProject, kRepository };
 // What is true of a function must not depend on the part of a project looked at: `others_around` is
 // asked once for more files of the projects of these, and once for what lies beside them if they
 // call what they do not define. Those that may hold callers or launchers are analysed too, for that
-// alone.
+// alone. Where `has_own_data` tells that all data of a file's program are the program's own, those
+// are looked for as well that come from a device: only there a finding is sure to need one.
 void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
+    llvm::function_ref<bool(const std::string &)> has_own_data,
     llvm::function_ref<std::vector<std::string>(const std::vector<std::string> &, Around)>
         others_around,
     llvm::function_ref<std::vector<FileOutcome>(const std::vector<std::string> &)> analyze);

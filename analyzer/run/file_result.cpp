@@ -137,9 +137,10 @@ void read(const llvm::json::Object &object, FileData &data) {
   if (const llvm::json::Array *sources = object.getArray("sources"))
     for (const llvm::json::Value &source : *sources)
       if (numberAt(source, 0) < data.holders.size() && numberAt(source, 2) < data.holders.size())
-        data.sources.push_back({numberAt(source, 0),
-                                static_cast<Kind>(std::min(numberAt(source, 1), 2u)),
-                                numberAt(source, 2)});
+        data.sources.push_back(
+            {numberAt(source, 0),
+             static_cast<Kind>(std::min(numberAt(source, 1), static_cast<unsigned>(Kind::kOther))),
+             numberAt(source, 2)});
 }
 
 // Sorts by `key`, and gives the new place of each item.
@@ -179,7 +180,7 @@ void putInOrder(FileResult &result) {
       sorted(result.data.holders, [](const DataHolder &holder) { return holder.key(); });
   for (FileData::Source &source : result.data.sources) {
     source.holder = holders[source.holder];
-    if (source.kind == FileData::Source::Kind::kHolder)
+    if (source.hasFrom())
       source.from = holders[source.from];
   }
   std::ranges::sort(result.data.sources);

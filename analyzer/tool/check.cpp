@@ -391,7 +391,7 @@ private:
     dropUnchanged(outcomes);
     resolveAcrossFiles(outcomes, own_time);
     if (!options_.alone)
-      left_out_ = leaveOutByPrograms(commands_, outcomes);
+      left_out_ = leaveOutByPrograms(programs_, commands_, outcomes);
     all_ = collect(commands_, std::move(outcomes), options_);
     std::erase_if(all_.findings, [&](const core::Finding &finding) {
       return isExcluded(finding.locations.front().file); // a header
@@ -412,6 +412,7 @@ private:
     RelatedFiles related(settings_, own_time);
     resolveCrossFileFindings(
         commands_, outcomes, options_.alone,
+        [&](const std::string &file) { return !programs_.useAround(file).from_elsewhere; },
         [&](const std::vector<std::string> &some, Around around) {
           return otherProjectFiles(some, around, commands_, setup_.files, project_, options_);
         },
@@ -580,6 +581,7 @@ private:
   AnalysisSettings settings_;
   Collected all_;
   std::string related_note_;
+  ProjectPrograms programs_;
   LeftOut left_out_;
   bool broken_off_ = false;
   std::size_t new_findings_ = 0;

@@ -14,12 +14,13 @@ namespace devsan::analyzer {
 
 namespace {
 
-// A header's findings come with each file that includes it.
+// A header's findings come with each file that includes it, in other words where the callers that
+// run it are others.
 void merge(std::vector<core::Finding> &all, std::vector<core::Finding> more,
-           std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> &seen) {
+           std::set<std::tuple<std::string, unsigned, unsigned, std::string>> &seen) {
   for (core::Finding &finding : more) {
     const core::Location &place = finding.locations.front();
-    if (seen.emplace(place.file, place.line, place.column, finding.rule, finding.message).second)
+    if (seen.emplace(place.file, place.line, place.column, finding.rule).second)
       all.push_back(std::move(finding));
   }
 }
@@ -143,7 +144,7 @@ Collected collect(const std::vector<CompileCommand> &commands, std::vector<FileO
   Collected all;
   if (std::string note = partsNote(outcomes); !note.empty())
     all.notes.push_back(std::move(note));
-  std::set<std::tuple<std::string, unsigned, unsigned, std::string, std::string>> seen;
+  std::set<std::tuple<std::string, unsigned, unsigned, std::string>> seen;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const std::string name = shortPath(commands[i].file);
     if (commands[i].missing_in_database)

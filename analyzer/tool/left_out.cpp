@@ -1,7 +1,5 @@
 #include "analyzer/tool/left_out.h"
 
-#include "analyzer/files/project_programs.h"
-
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -16,6 +14,8 @@ bool mayHold(Needs needs, const DeviceUse &use) {
     return true;
   case Needs::kDevice:
     return use.any;
+  case Needs::kDeviceData:
+    return use.any && use.from_elsewhere;
   case Needs::kOtherDevice:
     return use.second;
   case Needs::kOtherDeviceOrHost:
@@ -36,9 +36,8 @@ llvm::StringRef nameCalled(const core::Location &place, const FindingContext &co
 
 } // namespace
 
-LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
+LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileCommand> &commands,
                            std::vector<FileOutcome> &outcomes) {
-  ProjectPrograms projects;
   LeftOut left_out;
   for (const auto &[command, outcome] : llvm::zip_equal(commands, outcomes)) {
     if (!outcome.result)

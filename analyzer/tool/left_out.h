@@ -1,6 +1,7 @@
 // Findings that do not hold in the program around them.
 #pragma once
 
+#include "analyzer/files/project_programs.h"
 #include "analyzer/flags/compile_commands.h"
 #include "analyzer/run/analyze_files.h"
 
@@ -13,7 +14,7 @@ struct LeftOut {
   unsigned uncalled = 0; // they are in code that no program comes to
 };
 
-LeftOut leaveOutByPrograms(const std::vector<CompileCommand> &commands,
+LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileCommand> &commands,
                            std::vector<FileOutcome> &outcomes);
 
 } // namespace devsan::analyzer

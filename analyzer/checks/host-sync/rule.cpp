@@ -169,7 +169,8 @@ private:
   void examineHostValues(const Operation &made) {
     const Place &target = made.target.place;
     if (made.kind == Operation::Kind::kFactory && made.name == "tensor" && !made.receiver &&
-        !made.result.zero_dim && !target.onHost() && !target.is(Place::Kind::kNone))
+        !made.result.zero_dim && !target.onHost() && !target.is(Place::Kind::kNone) &&
+        !program_.hasZeroSize(made.expr))
       reportMade(made, made.expr, made.result.place, "copies a host value to the device");
   }
 
@@ -226,7 +227,9 @@ private:
          .from = std::move(wait.from),
          .to = std::move(wait.to),
          .remedy = std::string(wait.remedy),
-         .needs = Needs::kDevice,
+         .needs = wait.operation.kind == Operation::Kind::kWait
+                      ? Needs::kDevice
+                      : program_.needsOf(facts_, call, wait.place),
          .steps = std::move(steps),
          .holder = program_.holder(facts_, call, wait.place)});
   }

@@ -222,7 +222,7 @@ private:
         .op = use.kind == Operation::Kind::kReturn ? "" : program_.operatorName(use.expr),
         .from = Place::host().device(),
         .to = place.device(),
-        .needs = Needs::kDevice,
+        .needs = program_.needsOf(facts_, use.expr, place),
         .holder = program_.holder(facts_, use.expr, place)};
     if (!device.empty()) {
       finding.fix = wraps ? program_.copyTo(factory, device) : program_.passDevice(factory, device);

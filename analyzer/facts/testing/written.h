@@ -195,6 +195,9 @@ public:
   bool isOverOrdinaryMemory(Code factory) override;
   std::optional<Path> source(const FunctionFacts &facts, Code code) override;
   std::optional<Path> whole(const FunctionFacts &facts, Code code, bool &is_element) override;
+  Needs needsOf(const FunctionFacts &, Code, const Place &place) override {
+    return place.isNamedDevice() ? Needs::kDevice : Needs::kDeviceData;
+  }
   std::optional<DataHolder> holder(const FunctionFacts &, Code, const Place &) override {
     return std::nullopt;
   }

@@ -28,7 +28,7 @@ bool holdsItself(QualType type) {
              .Default(false);
 }
 
-std::string placeOf(const Decl *decl) {
+std::string lineOf(const Decl *decl) {
   const SourceManager &sources = decl->getASTContext().getSourceManager();
   const auto [file, offset] = sources.getDecomposedExpansionLoc(decl->getLocation());
   const OptionalFileEntryRef entry = sources.getFileEntryRefForID(file);
@@ -45,7 +45,7 @@ std::optional<DataHolder> named(const NamedDecl *decl, const Decl *place, int pa
     return std::nullopt;
   DataHolder holder{std::string(usr), parameter, decl->getDeclName().getAsString(), {}, {}};
   if (place)
-    holder.place = placeOf(place);
+    holder.place = lineOf(place);
   return holder;
 }
 
@@ -57,9 +57,34 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
   return named(written, written->hasBody(body) ? body : nullptr, parameter);
 }
 
+// Global, or a parameter of a lambda.
+bool isNotFollowed(const ValueDecl *root) {
+  const auto *variable = dyn_cast_or_null<VarDecl>(root);
+  if (!variable)
+    return false;
+  const auto *method = dyn_cast<CXXMethodDecl>(variable->getDeclContext());
+  return variable->hasGlobalStorage() ||
+         (isa<ParmVarDecl>(variable) && method && method->getParent()->isLambda());
+}
+
+// A module, a member of one, or a parameter of its methods.
+bool isOfModule(Variable variable) {
+  const ValueDecl *decl = declOf(variable);
+  if (!decl)
+    return false;
+  const auto *method = dyn_cast<CXXMethodDecl>(decl->getDeclContext());
+  const auto *owner =
+      method ? method->getParent() : dyn_cast<CXXRecordDecl>(decl->getDeclContext());
+  return isModule(decl->getType()) ||
+         (owner && (!method || isa<ParmVarDecl>(decl)) && DeviceModel::isStateful(owner));
+}
+
 } // namespace
 
 std::optional<DataHolder> holderOf(const Path &path) {
+  // `pair.first`
+  if (!path.fields.empty() && isLibraryDecl(declOf(path.last())))
+    return holderOf(Path{path.root, {path.fields.begin(), path.fields.end() - 1}});
   const ValueDecl *decl = declOf(path.last());
   if (const auto *function = dyn_cast_or_null<FunctionDecl>(decl))
     return holdsItself(function->getReturnType()) ? ofFunction(function) : std::nullopt;
@@ -75,13 +100,22 @@ std::optional<DataHolder> holderOf(const Path &path) {
   const auto *member = dyn_cast<FieldDecl>(decl);
   const auto *owner = member ? dyn_cast<CXXRecordDecl>(member->getParent()) : nullptr;
   if (!owner || owner->isLambda() || owner->isUnion() || isLibraryDecl(owner) ||
-      member->getType()->isReferenceType() || member->hasInClassInitializer() ||
-      DeviceModel::isStateful(owner))
+      member->getType()->isReferenceType() || DeviceModel::isStateful(owner))
     return std::nullopt;
   std::optional<DataHolder> holder = named(member, member);
   if (holder)
     holder->owner = owner->getName().str();
   return holder;
+}
+
+Place placeOf(const Path &path) {
+  Place place = Place::deviceOf(path);
+  const ValueDecl *last = declOf(path.last());
+  // `*this`, and what the module itself has.
+  place.on_device = !last || namesDevice(last->getType().getNonReferenceType()) ||
+                    isOfModule(path.root) || llvm::any_of(path.fields, isOfModule) ||
+                    isNotFollowed(declOf(path.root));
+  return place;
 }
 
 std::optional<DataHolder> holderOf(const Place &place) {

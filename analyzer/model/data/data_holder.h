@@ -13,4 +13,9 @@ std::optional<DataHolder> holderOf(const Path &path);
 // What has the data that lie at `place`; none where that is known.
 std::optional<DataHolder> holderOf(const Place &place);
 
+// The device of that variable or member. It is a named one where that is a device, or of a module,
+// which goes where programs move it; that of a tensor from elsewhere is none. What the analysis
+// does not follow, globals and what lambdas are given, counts as one.
+Place placeOf(const Path &path);
+
 } // namespace devsan::analyzer

@@ -21,12 +21,14 @@ public:
     for (const auto &[callee, callers] : scan_.callers)
       for (const FileScan::Caller &caller : callers)
         addCall(callee, caller);
+    // Whoever has its address may call it.
     for (const FunctionDecl *function : scan_.open)
-      addUnknownCalls(function);
+      for (const ParmVarDecl *parameter : function->parameters())
+        add({parameter, {}}, Place::chosen());
     for (const FunctionDecl *function : scan_.functions)
       addFunction(function);
     for (const FieldDecl *member : scan_.set_otherwise)
-      add({nullptr, {member}}, Place::unknown());
+      add({nullptr, {member}}, Place::chosen());
     for (const auto &[function, list] : scan_.aggregates)
       addElements(function, list);
     for (unsigned i = 0; i < data_.holders.size(); ++i)
@@ -75,8 +77,11 @@ private:
       return;
     // Whoever calls the base's method may come to this one.
     addUnknownCalls(function);
-    for (const CXXMethodDecl *base : method->overridden_methods())
+    for (const CXXMethodDecl *base : method->overridden_methods()) {
       add({base, {}}, Place::elsewhere({function, {}}));
+      for (const auto &[own, given] : llvm::zip(method->parameters(), base->parameters()))
+        add({own, {}}, placeOf({given, {}}));
+    }
   }
 
   void addOperation(const FunctionDecl *function, const Operation &operation) {
@@ -123,12 +128,26 @@ private:
     if (!holder)
       return;
     const unsigned to = index(*holder);
+    if (!path.fields.empty())
+      addInitialiser(to, dyn_cast_or_null<FieldDecl>(declOf(path.last())));
     if (const std::optional<DataHolder> from = holderOf(place)) {
-      if (from->key() != holder->key())
-        data_.sources.push_back({to, Kind::kHolder, index(*from)});
+      if (from->key() == holder->key())
+        return;
+      const unsigned i = index(*from);
+      data_.sources.push_back({to, place.isNamedDevice() ? Kind::kOfDevice : Kind::kHolder, i});
+      if (!place.of.fields.empty())
+        addInitialiser(i, dyn_cast_or_null<FieldDecl>(declOf(place.of.last())));
     } else {
-      data_.sources.push_back({to, place.onHost() ? Kind::kHost : Kind::kOther});
+      data_.sources.push_back({to, place.onHost()          ? Kind::kHost
+                                   : place.isNamedDevice() ? Kind::kDevice
+                                                           : Kind::kOther});
     }
+  }
+
+  // What a member starts with is not followed.
+  void addInitialiser(unsigned to, const FieldDecl *member) {
+    if (member && member->hasInClassInitializer())
+      data_.sources.push_back({to, Kind::kOther});
   }
 
   unsigned index(const DataHolder &holder) {

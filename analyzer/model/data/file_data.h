@@ -12,10 +12,18 @@ class DeviceModel;
 
 struct FileData {
   struct Source {
-    enum class Kind { kHost, kHolder, kOther };
+    enum class Kind {
+      kHost,
+      kHolder,
+      kOfDevice, // made on, or moved to, the device that a holder has
+      kDevice,
+      kOther,
+    };
     unsigned holder; // index of `holders`
     Kind kind;
-    unsigned from = 0; // kHolder: index of `holders`
+    unsigned from = 0; // kHolder, kOfDevice: index of `holders`
+
+    bool hasFrom() const { return kind == Kind::kHolder || kind == Kind::kOfDevice; }
 
     auto operator<=>(const Source &) const = default;
   };

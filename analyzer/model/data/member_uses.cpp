@@ -40,7 +40,7 @@ Use useByMethod(const CXXMethodDecl *method) {
   if (givesElement(name))
     return Use::kGoesOn;
   return llvm::StringSwitch<Use>(name)
-      .Cases({"push_back", "emplace_back", "push_front", "insert", "emplace", "assign"},
+      .Cases({"push_back", "emplace_back", "push_front", "push", "insert", "emplace", "assign"},
              Use::kUnderstood)
       .Cases({"clear", "reserve", "resize", "pop_back", "erase"}, Use::kUnderstood)
       .Default(Use::kUnknown);

@@ -35,9 +35,16 @@ void ProjectData::add(const FileData &data, bool of_test) {
     case FileData::Source::Kind::kHost:
       holder.gets_host |= !of_test;
       break;
+    case FileData::Source::Kind::kOfDevice:
+      if (!of_test)
+        holder.devices.push_back(here[source.from]);
+      [[fallthrough]];
     case FileData::Source::Kind::kHolder:
       (of_test ? holder.from_tests : holder.from).push_back(here[source.from]);
       break;
+    case FileData::Source::Kind::kDevice:
+      holder.gets_device |= !of_test;
+      [[fallthrough]];
     case FileData::Source::Kind::kOther:
       holder.gets_other = true;
       break;
@@ -50,6 +57,7 @@ void ProjectData::add(const FileData &data, bool of_test) {
 void ProjectData::settle() {
   for (Holder &holder : holders_) {
     holder.is_on_host = holder.gets_host;
+    holder.is_on_device = false;
     for (std::vector<unsigned> *from : {&holder.from, &holder.from_tests}) {
       llvm::sort(*from);
       from->erase(std::unique(from->begin(), from->end()), from->end());
@@ -59,9 +67,9 @@ void ProjectData::settle() {
     for (bool changed = true; changed;) {
       changed = false;
       for (Holder &holder : holders_) {
-        const bool before = holder.is_on_host;
+        const std::pair before{holder.is_on_host, holder.is_on_device};
         change(holder);
-        changed |= holder.is_on_host != before;
+        changed |= std::pair(holder.is_on_host, holder.is_on_device) != before;
       }
     }
   };
@@ -71,6 +79,17 @@ void ProjectData::settle() {
     holder.is_on_host &= !holder.gets_other && llvm::all_of(holder.from, is_on_host) &&
                          llvm::all_of(holder.from_tests, is_on_host);
   });
+  repeat([&](Holder &holder) {
+    holder.is_on_device |=
+        holder.gets_device ||
+        llvm::any_of(holder.from, [&](unsigned i) { return holders_[i].is_on_device; }) ||
+        llvm::any_of(holder.devices, [&](unsigned i) { return !is_on_host(i); });
+  });
+}
+
+bool ProjectData::isOnDevice(const DataHolder &holder) const {
+  const Holder *found = find(holder);
+  return found && found->is_on_device;
 }
 
 bool ProjectData::isOnHost(const DataHolder &holder) const {
@@ -80,7 +99,8 @@ bool ProjectData::isOnHost(const DataHolder &holder) const {
   return is_same && found->is_on_host;
 }
 
-llvm::StringSet<> ProjectData::namesToLookFor(const std::vector<DataHolder> &wanted) const {
+llvm::StringSet<> ProjectData::namesToLookFor(const std::vector<DataHolder> &wanted,
+                                              bool for_device) const {
   llvm::StringSet<> names;
   const auto look_for = [&](const auto &holder) {
     names.insert(holder.name);
@@ -98,7 +118,7 @@ llvm::StringSet<> ProjectData::namesToLookFor(const std::vector<DataHolder> &wan
     const unsigned i = pending.back();
     pending.pop_back();
     // Whatever else there is, it stays so.
-    if (seen[i] || holders_[i].gets_other)
+    if (seen[i] || (for_device ? holders_[i].gets_device : holders_[i].gets_other))
       continue;
     seen[i] = true;
     look_for(holders_[i]);

@@ -20,17 +20,23 @@ public:
 
   // All that it ever gets is data of the host.
   bool isOnHost(const DataHolder &holder) const;
+  // Some of what it gets is known to be on a device.
+  bool isOnDevice(const DataHolder &holder) const;
   // Names of functions, members and their classes: files with them might change isOnHost() of
-  // these.
-  llvm::StringSet<> namesToLookFor(const std::vector<DataHolder> &holders) const;
+  // these, or isOnDevice().
+  llvm::StringSet<> namesToLookFor(const std::vector<DataHolder> &holders,
+                                   bool for_device = false) const;
 
 private:
   struct Holder {
     std::string name, owner, place;
     bool gets_host = false;
     bool gets_other = false;
+    bool gets_device = false;
     bool is_on_host = false;
+    bool is_on_device = false;
     std::vector<unsigned> from, from_tests; // holders
+    std::vector<unsigned> devices;          // among `from`: holders of its device
   };
   unsigned index(const DataHolder &holder);
   const Holder *find(const DataHolder &holder) const;
