@@ -210,6 +210,7 @@ std::optional<DataHolder> SourceProgram::holder(const FunctionFacts &facts, Code
 }
 
 Needs SourceProgram::needsOf(const FunctionFacts &facts, Code code, const Place &place) {
+  // Where several may have it, none of them is asked.
   const bool has_unasked_holder = holderOf(place) && !holder(facts, code, place);
   return place.isNamedDevice() || has_unasked_holder ? Needs::kDevice : Needs::kDeviceData;
 }

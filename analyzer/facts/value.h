@@ -46,7 +46,8 @@ struct Place {
   std::string_view type; // as c10::DeviceType's enumerator spells it: "CUDA"
   int index = -1;
   Path of;
-  // Where it is not known: on some way a device that is written down, or one that run time chooses.
+  // Of one that is not spelled: on some way it is a device that the program names, or lets run time
+  // choose.
   bool on_device = false;
 
   static Place none() { return {}; }

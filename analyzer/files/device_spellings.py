@@ -132,6 +132,9 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION + "file(GLOB sources src/*)", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION, "build.sh": "c++ -shared -o x.so bind.cpp\n", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION, "all.cpp": '#include "bind.cpp"\n', "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "build.sh": "for f in *.cpp; do c++ -shared $f; done\n", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_plugin(${name}.cpp)", "bind.cpp": BINDING}, ALL),
+    ({"plot.py": "print(1)\n", "bind.cpp": BINDING}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),

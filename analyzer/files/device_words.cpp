@@ -7,7 +7,6 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
-#include <llvm/Support/Path.h>
 
 #include <algorithm>
 #include <string_view>

@@ -85,12 +85,21 @@ bool reaches(const std::string &script, const std::string &root) {
          has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
-// A build takes more sources than it names.
+// A build takes more sources than it names: `*.cpp`, `${name}.cpp`.
 bool namesPatterns(StringRef build) {
   const std::string text = build.lower();
   return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",
-                                                "foreach", "file(strings"},
+                                                "foreach", "file(strings", "}.c", "}_"},
                       [&](StringRef word) { return StringRef(text).contains(word); });
+}
+
+// A script, a job or a tool's settings, which may say how to compile.
+bool mayCompile(StringRef path) {
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({"", ".sh", ".bash", ".bat", ".cmd", ".ps1", ".lua"}, true)
+      .Cases({".gn", ".gni", ".gyp", ".gypi", ".bzl", ".bazel", ".scons"}, true)
+      .Cases({".yml", ".yaml", ".toml", ".json", ".txt"}, true)
+      .Default(false);
 }
 
 struct ProjectFiles {
@@ -215,12 +224,11 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     add(path, isHeader(path));
   // `net.inl` is code if code includes it.
   for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxFiles; ++i)
-    for (const std::string &spelling : std::vector(project.files[i].words.includes)) {
-      const auto named = others.find(llvm::sys::path::filename(spelling));
-      for (const std::string &path :
-           named == others.end() ? std::vector<std::string>() : named->second)
-        add(path, /*is_header=*/true);
-    }
+    for (const std::string &spelling : std::vector(project.files[i].words.includes))
+      if (const auto named = others.find(llvm::sys::path::filename(spelling));
+          named != others.end())
+        for (const std::string &path : named->second)
+          add(path, /*is_header=*/true);
   DeviceUse of_build;
   for (const std::string &path : builds) {
     const std::string text = textOf(path);
@@ -278,31 +286,53 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
 }
 
 // What registers operators or binds functions to Python does nothing where no build has it: where
-// all name their sources one by one, and no file of any kind names this one.
+// builds name sources, one by one, and no file of any kind names this one.
 void ProjectPrograms::Project::dropUnbuiltBindings(
     const std::vector<std::string> &builds,
     const llvm::StringMap<std::vector<std::string>> &others) {
   std::vector<File *> bindings;
+  std::vector<StringRef> sources;
+  std::size_t count = 0;
   for (File &file : files)
-    if (file.words.is_library && !file.is_header)
-      bindings.push_back(&file);
-  if (bindings.empty() || builds.empty())
+    if (!file.is_header)
+      file.words.is_library ? bindings.push_back(&file)
+                            : sources.push_back(llvm::sys::path::filename(file.path));
+  for (const auto &other : others)
+    count += other.getValue().size();
+  if (bindings.empty() || count > kMaxOtherFiles)
     return;
-  std::string texts;
+  const auto leave_out_named = [&](StringRef text) {
+    llvm::erase_if(bindings, [&](const File *file) {
+      return text.contains(llvm::sys::path::stem(file->path));
+    });
+  };
+  bool names_sources = false;
   for (const std::string &path : builds) {
-    texts += textOf(path) + "\n";
-    if (namesPatterns(texts))
+    const std::string text = textOf(path);
+    names_sources |=
+        !StringRef(path).ends_with(".py") &&
+        llvm::any_of(sources, [&](StringRef name) { return StringRef(text).contains(name); });
+    leave_out_named(text);
+    if (namesPatterns(text))
       return;
   }
-  for (const auto &other : others)
-    for (const std::string &path : other.getValue())
-      if (!isDocument(path))
-        texts += core::readFile(path, kMaxOtherSize).value_or("") + "\n";
+  if (!names_sources)
+    return;
+  for (const auto &other : others) {
+    if (isDocument(other.getKey()) || other.getKey().starts_with("."))
+      continue;
+    for (const std::string &path : other.getValue()) {
+      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
+      leave_out_named(text);
+      if (mayCompile(path) && namesPatterns(text))
+        return;
+    }
+  }
   for (const File &file : files)
     for (const std::string &spelling : file.words.includes)
-      texts += spelling + "\n";
+      leave_out_named(spelling);
   for (File *file : bindings)
-    file->words.is_library = StringRef(texts).contains(llvm::sys::path::stem(file->path));
+    file->words.is_library = false;
 }
 
 void ProjectPrograms::Project::link() {

@@ -20,8 +20,8 @@ enum class Around { kProject, kRepository };
 // What is true of a function must not depend on the part of a project looked at: `others_around` is
 // asked once for more files of the projects of these, and once for what lies beside them if they
 // call what they do not define. Those that may hold callers or launchers are analysed too, for that
-// alone. Where `has_own_data` tells that all data of a file's program are the program's own, those
-// are looked for as well that come from a device: only there a finding is sure to need one.
+// alone. Where `has_own_data` tells that a file's program gets no data from others, what brings
+// data to a device is looked for as well: findings stand there only by that.
 void resolveCrossFileFindings(
     const std::vector<CompileCommand> &commands, std::vector<FileOutcome> &outcomes, bool alone,
     llvm::function_ref<bool(const std::string &)> has_own_data,
