@@ -1,7 +1,7 @@
 // Findings that do not hold in the program around them.
 #pragma once
 
-#include "analyzer/files/project_programs.h"
+#include "analyzer/programs/project_programs.h"
 #include "analyzer/flags/compile_commands.h"
 #include "analyzer/run/analyze_files.h"
 

@@ -2,8 +2,9 @@
 // another device than the CPU, no tensor lies on one; what nobody names is not called.
 #pragma once
 
-#include "analyzer/files/called_code.h"
-#include "analyzer/files/device_words.h"
+#include "analyzer/programs/build_scripts.h"
+#include "analyzer/programs/called_code.h"
+#include "analyzer/programs/device_words.h"
 
 #include <map>
 #include <optional>
@@ -45,7 +46,10 @@ private:
     // What each program uses, and its files.
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
-    void dropUnbuiltBindings(const std::vector<std::string> &builds,
+    void findNamedDevices();
+    bool comesToTorch(const File &file) const;
+    void findExports();
+    void dropUnbuiltBindings(const Build &built, const std::vector<std::string> &builds,
                              const llvm::StringMap<std::vector<std::string>> &others);
     void link();
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;

@@ -2,7 +2,7 @@
 // called.
 #pragma once
 
-#include "analyzer/files/code_outline.h"
+#include "analyzer/programs/code_outline.h"
 
 #include <map>
 #include <string>

@@ -1,11 +1,13 @@
-#include "analyzer/files/project_programs.h"
+#include "analyzer/programs/project_programs.h"
 
-#include "analyzer/files/build_scripts.h"
 #include "analyzer/files/source_files.h"
+#include "analyzer/programs/project_files.h"
+#include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Path.h>
 
@@ -21,106 +23,7 @@ namespace {
 
 using llvm::StringRef;
 
-// More files than a program without devices has: nobody waits for them to be read.
-constexpr std::size_t kMaxFiles = 5'000;
-constexpr std::size_t kMaxOtherFiles = 2'000;  // that are no code
-constexpr std::size_t kMaxOtherSize = 1 << 20; // of each; larger ones are data
-constexpr std::size_t kMaxLinks = 5'000'000;   // between files, over all programs
-
-// `unit_tests`, `FooTest`, `example1`: a program that shows or tests what others are to use.
-bool isOfExample(StringRef path) {
-  const auto names_example = [](StringRef word) {
-    return llvm::StringSwitch<bool>(word.lower())
-        .Cases({"test", "tests", "unittest", "unittests", "testing"}, true)
-        .Cases({"example", "examples", "sample", "samples", "demo", "demos"}, true)
-        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials"}, true)
-        .Default(false);
-  };
-  StringRef rest = path.rsplit('.').first;
-  while (!rest.empty()) {
-    StringRef word = rest.take_while(llvm::isUpper);
-    if (word.size() < 2) // a word of small letters, with or without a capital
-      word = rest.take_front(word.size() +
-                             rest.drop_front(word.size()).take_while(llvm::isLower).size());
-    if (names_example(word))
-      return true;
-    rest = rest.drop_front(std::max<std::size_t>(word.size(), 1));
-  }
-  return false;
-}
-
-bool isDocument(StringRef path) {
-  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
-      .Cases({".md", ".rst", ".log", ".html", ".csv", ".tsv"}, true)
-      .Default(false);
-}
-
-// What tells or shows of code, or says which files are compiled: it calls nothing.
-bool callsNothing(StringRef path) {
-  if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")))
-    return true;
-  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
-      .Cases({".filters", ".sln", ".user", ".pri", ".txt"}, true)
-      .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
-      .Default(false);
-}
-
-bool isOfPackage(StringRef path) {
-  const StringRef name = llvm::sys::path::filename(path);
-  return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
-}
-
-// A pyproject.toml may hold nothing but settings of tools.
-bool makesPackage(const std::string &script) {
-  const std::string text = textOf(script);
-  return StringRef(script).ends_with(".py") || StringRef(text).contains("[build-system]") ||
-         StringRef(text).contains("[project]");
-}
-
-// Whether the sources of the whole project may belong to a package.
-bool reaches(const std::string &script, const std::string &root) {
-  const std::string text = textOf(script);
-  const auto has = [&](StringRef part) { return StringRef(text).contains(part); };
-  return llvm::sys::path::parent_path(script) == root || has("../") || has("'..'") ||
-         has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
-}
-
-// A build takes more sources than it names: `*.cpp`, `${name}.cpp`.
-bool namesPatterns(StringRef build) {
-  const std::string text = build.lower();
-  return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",
-                                                "foreach", "file(strings", "}.c", "}_"},
-                      [&](StringRef word) { return StringRef(text).contains(word); });
-}
-
-// A script, a job or a tool's settings, which may say how to compile.
-bool mayCompile(StringRef path) {
-  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
-      .Cases({"", ".sh", ".bash", ".bat", ".cmd", ".ps1", ".lua"}, true)
-      .Cases({".gn", ".gni", ".gyp", ".gypi", ".bzl", ".bazel", ".scons"}, true)
-      .Cases({".yml", ".yaml", ".toml", ".json", ".txt"}, true)
-      .Default(false);
-}
-
-struct ProjectFiles {
-  std::vector<std::string> code, builds, packages;  // `packages`: the scripts that make them
-  llvm::StringMap<std::vector<std::string>> others; // by their names, which code may include
-};
-ProjectFiles filesBelow(const std::string &root) {
-  ProjectFiles files;
-  walkProject(root, /*third_party=*/false, [&](const std::string &path) {
-    if (isCode(path))
-      files.code.push_back(path);
-    else if (isBuildFile(path))
-      files.builds.push_back(path);
-    else
-      files.others[llvm::sys::path::filename(path)].push_back(path);
-    if (isOfPackage(path) && makesPackage(path))
-      files.packages.push_back(path);
-    return files.code.size() <= kMaxFiles;
-  });
-  return files;
-}
+constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root) {
@@ -130,8 +33,11 @@ std::optional<CalledCode> readCalledCode(const std::string &root) {
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
     if (isCode(path)) {
       const std::string text = textOf(path);
+      const StringRef inside = StringRef(path).substr(root.size());
+      if (isUnitTest(inside, text))
+        return true;
       const CodeOutline outline = outlineOf(text);
-      has_main |= !isHeader(path) && !isOfExample(StringRef(path).substr(root.size())) &&
+      has_main |= !isHeader(path) && !isOfExample(inside) &&
                   llvm::any_of(outline.parts, [](const CodeOutline::Part &part) {
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
@@ -209,7 +115,6 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     });
   };
   Project project;
-  project.has_callers = false;
   const auto add = [&](const std::string &path, bool is_header) {
     if (!project.by_path.try_emplace(path, project.files.size()).second)
       return;
@@ -229,31 +134,40 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
           named != others.end())
         for (const std::string &path : named->second)
           add(path, /*is_header=*/true);
-  DeviceUse of_build;
-  for (const std::string &path : builds) {
-    const std::string text = textOf(path);
-    of_build.stream |= usesStreamPerThread(text);
-    if (isBuiltForOthers(path, text) && !is_packaged(path)) {
-      of_build.chooseAny();
-      project.has_callers = true;
-    }
-  }
-  project.dropUnbuiltBindings(builds, others);
+  // A build speaks of what lies below it, a script of anything.
+  const auto is_of_torch = [&](StringRef path) {
+    const StringRef folder =
+        path.ends_with(".py") ? "" : path.drop_back(llvm::sys::path::filename(path).size());
+    return llvm::any_of(project.files, [&](const File &file) {
+      return file.words.names_torch && StringRef(file.path).starts_with(folder);
+    });
+  };
+  Build built;
+  for (const std::string &path : builds)
+    if (!is_packaged(path) && is_of_torch(path))
+      built |= buildOf(path, textOf(path));
+  project.findNamedDevices();
+  project.findExports();
+  project.dropUnbuiltBindings(built, builds, others);
   bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
     has_own_main |= file.words.has_main && !isOfExample(StringRef(file.path).substr(root.size()));
     is_library |= file.words.is_library;
-    has_unknown |= file.words.includes_unknown;
+    has_unknown |= file.words.includes_unknown && project.comesToTorch(file);
   }
-  project.has_callers |= !has_own_main;
+  // Its host calls it, and has no tensors for it.
+  const bool is_plugin = !has_own_main && built.makes_plugin && !built.installs_headers;
+  const bool is_for_others = is_plugin ? is_library : built.is_for_others || !has_own_main;
+  project.has_callers = is_plugin || is_for_others;
   // Those who use it have devices of their own, and what is not seen may choose any.
-  if (!has_own_main || has_unknown)
+  DeviceUse of_build{.stream = built.has_stream_per_thread};
+  if (is_for_others || has_unknown)
     of_build.chooseAny();
   DeviceUse of_all = of_build;
   for (const File &file : project.files)
     of_all = of_all | file.words.use;
-  if (has_main && !is_library)
+  if ((has_main || is_plugin) && !is_library)
     project.use = of_all;
   if (!of_all.any && !is_library)
     return project;
@@ -285,10 +199,59 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   return project;
 }
 
-// What registers operators or binds functions to Python does nothing where no build has it: where
-// builds name sources, one by one, and no file of any kind names this one.
+// `x.to(config.device)`, where that is a text: what it holds, a file of settings may say.
+void ProjectPrograms::Project::findNamedDevices() {
+  llvm::StringSet<> texts;
+  for (const File &file : files)
+    texts.insert_range(file.words.texts_of_devices);
+  for (File &file : files)
+    file.words.use.any |= llvm::any_of(
+        file.words.targets, [&](const std::string &target) { return texts.contains(target); });
+}
+
+// Whether a file has to do with tensors, itself or by what it includes.
+bool ProjectPrograms::Project::comesToTorch(const File &file) const {
+  std::vector<const File *> seen{&file};
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i]->words.names_torch)
+      return true;
+    for (const std::string &spelling : seen[i]->words.includes)
+      for (const unsigned other : included(*seen[i], spelling))
+        if (!llvm::is_contained(seen, &files[other]))
+          seen.push_back(&files[other]);
+  }
+  return false;
+}
+
+// What macros mark for others, where it has to do with tensors: a JSON library's own macros mark
+// nothing of these.
+void ProjectPrograms::Project::findExports() {
+  llvm::StringSet<> macros;
+  for (const File &file : files)
+    macros.insert_range(file.words.export_macros);
+  if (macros.empty())
+    return;
+  for (File &file : files) {
+    if (!file.words.names_torch)
+      continue;
+    const std::string text = textOf(file.path);
+    StringRef before, last;
+    for (const StringRef word : wordsOf(text)) {
+      const StringRef asks = last == "(" ? before : last; // `#if defined(API)`
+      const bool is_of_preprocessor =
+          llvm::is_contained({"define", "undef", "ifdef", "ifndef", "defined"}, asks);
+      if (macros.contains(word) && !is_of_preprocessor)
+        file.words.use.chooseAny();
+      before = std::exchange(last, word);
+    }
+  }
+}
+
+// What registers operators or binds functions to Python does so for nobody else where builds make
+// programs alone, and for nobody where no build has it: where builds name sources, one by one, and
+// no file of any kind names this one.
 void ProjectPrograms::Project::dropUnbuiltBindings(
-    const std::vector<std::string> &builds,
+    const Build &built, const std::vector<std::string> &builds,
     const llvm::StringMap<std::vector<std::string>> &others) {
   std::vector<File *> bindings;
   std::vector<StringRef> sources;
@@ -301,33 +264,40 @@ void ProjectPrograms::Project::dropUnbuiltBindings(
     count += other.getValue().size();
   if (bindings.empty() || count > kMaxOtherFiles)
     return;
+  const std::vector<File *> all_bindings = bindings;
   const auto leave_out_named = [&](StringRef text) {
     llvm::erase_if(bindings, [&](const File *file) {
       return text.contains(llvm::sys::path::stem(file->path));
     });
   };
-  bool names_sources = false;
+  bool names_sources = false, may_name_any = false, links_loadable = false;
   for (const std::string &path : builds) {
     const std::string text = textOf(path);
     names_sources |=
         !StringRef(path).ends_with(".py") &&
         llvm::any_of(sources, [&](StringRef name) { return StringRef(text).contains(name); });
+    may_name_any |= namesPatterns(text);
     leave_out_named(text);
-    if (namesPatterns(text))
-      return;
   }
-  if (!names_sources)
-    return;
   for (const auto &other : others) {
     if (isDocument(other.getKey()) || other.getKey().starts_with("."))
       continue;
     for (const std::string &path : other.getValue()) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       leave_out_named(text);
-      if (mayCompile(path) && namesPatterns(text))
-        return;
+      if (mayCompile(path)) {
+        may_name_any |= namesPatterns(text);
+        links_loadable |= StringRef(text).contains("-shared") || StringRef(text).contains("/LD");
+      }
     }
   }
+  if (built.makes_program && !built.makes_loadable && !links_loadable) {
+    for (File *file : all_bindings)
+      file->words.is_library = false;
+    return;
+  }
+  if (!names_sources || may_name_any)
+    return;
   for (const File &file : files)
     for (const std::string &spelling : file.words.includes)
       leave_out_named(spelling);

@@ -28,14 +28,13 @@ struct DeviceWords {
   DeviceUse use;
   bool has_main = false;
   bool is_library = false; // registers operators, or is bound to Python
+  // Names of texts that may name a device, and of members that tensors are brought to.
+  std::vector<std::string> texts_of_devices, targets;
+  bool names_torch = false;
+  std::vector<std::string> export_macros; // that may mark what is for others
   std::vector<std::string> includes;
   bool includes_unknown = false; // by a macro, or as a module
 };
 DeviceWords deviceWordsIn(llvm::StringRef text);
-
-bool isIdentifier(llvm::StringRef word); // of a word that is not empty
-
-// Identifiers, literals of text, `::`, and other characters one by one, without comments.
-std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
 
 } // namespace devsan::analyzer

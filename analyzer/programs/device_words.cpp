@@ -1,6 +1,7 @@
-#include "analyzer/files/device_words.h"
+#include "analyzer/programs/device_words.h"
 
 #include "analyzer/files/source_files.h"
+#include "analyzer/programs/words.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
@@ -16,41 +17,6 @@ namespace devsan::analyzer {
 using llvm::StringRef;
 using WordList = llvm::ArrayRef<StringRef>;
 
-std::vector<StringRef> wordsOf(StringRef text) {
-  std::vector<StringRef> words;
-  const auto is_part = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  while (!text.empty()) {
-    if (text.starts_with("//")) {
-      text = text.drop_until([](char c) { return c == '\n'; });
-    } else if (text.starts_with("/*")) {
-      const std::size_t end = text.find("*/", 2);
-      text = end == StringRef::npos ? "" : text.drop_front(end + 2);
-    } else if (text.front() == '"') {
-      std::size_t end = 1;
-      while (end < text.size() && text[end] != '"' && text[end] != '\n')
-        end += text[end] == '\\' ? 2 : 1;
-      words.push_back(text.take_front(end + 1));
-      text = text.drop_front(std::min(end + 1, text.size()));
-    } else if (text.front() == '\'') {
-      const std::size_t end = text.size() > 1 && text[1] == '\\' ? 3 : 2;
-      text = text.drop_front(end < text.size() && text[end] == '\'' ? end + 1 : 1);
-    } else if (is_part(text.front())) {
-      words.push_back(text.take_while(is_part));
-      text = text.drop_front(words.back().size());
-    } else {
-      const std::size_t length = text.starts_with("::") ? 2 : 1;
-      if (!llvm::isSpace(text.front()))
-        words.push_back(text.take_front(length));
-      text = text.drop_front(length);
-    }
-  }
-  return words;
-}
-
-bool isIdentifier(StringRef word) {
-  return llvm::isAlpha(word.front()) || word.front() == '_';
-}
-
 namespace {
 
 const llvm::StringSet<> &kindsBesideCuda() {
@@ -58,22 +24,24 @@ const llvm::StringSet<> &kindsBesideCuda() {
   return kKinds;
 }
 
-// `kMPS`, `"xpu"`.
+// `kMPS`, `"xpu:1"`. What is "hip" alone need not be a device: those of HIP are called "cuda".
 bool isKindBesideCuda(StringRef word) {
-  const std::string lower = word.trim('"').lower();
+  const std::string lower = word.lower();
   StringRef kind = lower;
-  return kindsBesideCuda().contains(kind) ||
-         (kind.consume_front("k") && kindsBesideCuda().contains(kind));
+  if (kind.consume_front("\""))
+    kind = kind.take_until([](char c) { return c == '"' || c == ':'; });
+  else if (!kind.consume_front("k"))
+    return false;
+  return kindsBesideCuda().contains(kind) && (kind != "hip" || word.front() == 'k');
 }
 
 // `__CUDACC__` and its like ask which compiler it is, as vendored headers do. Prose and what
-// LibTorch calls its own macros name nothing.
+// LibTorch calls its own macros name nothing. A "GPU" may be another library's.
 bool isDeviceWord(StringRef word) {
   if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
       (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
     return false;
-  const std::string lower = word.lower();
-  return StringRef(lower).contains("cuda") || StringRef(lower).contains("gpu") ||
+  return word.contains_insensitive("cuda") || word.contains_insensitive("accelerator") ||
          isKindBesideCuda(word);
 }
 
@@ -158,6 +126,10 @@ bool isForOthers(StringRef word) {
       .Default(false);
 }
 
+bool isOfTorch(StringRef word) {
+  return word == "torch" || word == "ATen" || word == "c10";
+}
+
 class File {
 public:
   explicit File(StringRef text) : all_(wordsOf(text)), words_(all_) {}
@@ -168,6 +140,9 @@ public:
         kinds_.insert(at(i + 1));
     for (std::size_t i = 0; i < words_.size(); ++i)
       readAt(i);
+    found_.names_torch = llvm::any_of(words_, isOfTorch);
+    if (is_for_others_ && found_.names_torch)
+      found_.use.chooseAny();
     return std::move(found_);
   }
 
@@ -178,14 +153,19 @@ private:
   void readAt(std::size_t i) {
     const StringRef word = words_[i];
     DeviceUse &use = found_.use;
-    use.any |=
-        (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i)) || makesUnknownDevice(i);
-    use.second |= isKindBesideCuda(word) || choosesDevice(i);
+    const bool is_beside_cuda = isKindBesideCuda(word) || isScopedKind(i);
+    use.any |= is_beside_cuda || makesUnknownDevice(i) ||
+               (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i));
+    use.second |= is_beside_cuda || choosesDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
         choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
-    if (isForOthers(word))
-      use.chooseAny();
+    if ((word == "string" || word == "char") && isNameOfDevice(nameAfter(i)))
+      found_.texts_of_devices.push_back(nameAfter(i).str());
+    if ((word == "to" || word == "device") && at(i + 1) == "(")
+      addTarget(insideBrackets(i + 1));
+    if (isForOthers(word) && !addExportMacro(i))
+      is_for_others_ = true;
     found_.has_main |= word == "main" && at(i + 1) == "(";
     found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY");
     if (word == "include" && at(i - 1) == "#") {
@@ -195,12 +175,40 @@ private:
     found_.includes_unknown |= word == "import" && at(i + 2) == ";";
   }
 
+  // `DeviceType::XPU`, `torch::mps::synchronize()`
+  bool isScopedKind(std::size_t i) const {
+    return kindsBesideCuda().contains(words_[i].lower()) &&
+           (at(i + 1) == "::" || (at(i - 1) == "::" && at(i - 2) == "DeviceType"));
+  }
+
   // `torch::cuda::manual_seed(1)`, `torch::cuda::is_available()`: no tensor comes to a device by
   // it.
   bool isOfNoTensor(std::size_t i) const {
     return words_[i] == "cuda" && at(i + 1) == "::" &&
            (asksWhatThereIs(at(i + 2)) || at(i + 2).starts_with("manual_seed") ||
             at(i + 2) == "cudnn_is_available");
+  }
+
+  // `#define API extern "C" __declspec(dllexport)`: who has the macro is for others.
+  bool addExportMacro(std::size_t i) {
+    constexpr std::size_t kMaxWordsBefore = 8;
+    for (std::size_t back = i; back >= 2 && i - back < kMaxWordsBefore; --back)
+      if (words_[back - 1] == "define" && words_[back - 2] == "#") {
+        found_.export_macros.push_back(words_[back].str());
+        return true;
+      }
+    return false;
+  }
+
+  // `x.to(config.device, …)`, `x.to(name)`: of a text, which would say which device.
+  void addTarget(WordList arguments) {
+    arguments = arguments.take_until([](StringRef word) { return word == ","; });
+    if (arguments.empty() || !isNameOfDevice(arguments.back()))
+      return;
+    if (arguments.size() > 1)
+      found_.targets.push_back(arguments.back().str());
+    else
+      found_.use.any |= llvm::is_contained(found_.texts_of_devices, arguments.front());
   }
 
   // `Device(x)`, `Device device{x}`: of something that is no constant.
@@ -442,6 +450,7 @@ private:
   const std::vector<StringRef> all_;
   const WordList words_;
   llvm::StringSet<> kinds_; // variables that say which kind of device, and no index
+  bool is_for_others_ = false;
   DeviceWords found_;
 };
 

@@ -47,6 +47,7 @@ SPELLINGS = [
     ("torch::Tensor f(cv::Mat image, torch::DeviceType type, bool pinned);", set()),
     ("torch::Tensor x = f(image, torch::kCUDA, 2); torch::Tensor y = f(image, torch::kCPU, 2);", set()),
     ("auto blocks = json[\"gpu\"][\"blocks\"];", set()),
+    ("enum Joint { HIP, THIGH }; auto name = \"hip\";", set()),
     # Another one, or one that the words do not tell.
     ("torch::Device device(torch::kCUDA, 1);", DEVICE),
     ("torch::Device device{torch::kCUDA, rank};", DEVICE),
@@ -72,6 +73,9 @@ SPELLINGS = [
     ("void f(int n) { c10::cuda::CUDAGuard guard(n); }", DEVICE),
     ("void f(int n) { c10::OptionalDeviceGuard guard; guard.reset_device(at(n)); }", DEVICE),
     ("void f(torch::Tensor x) { x.to(torch::kMPS); }", DEVICE),
+    ("void f(torch::Tensor x) { x.to(c10::DeviceType::XPU); }", DEVICE),
+    ("void f() { torch::mps::synchronize(); }", DEVICE),
+    ("auto name = \"xpu:0\";", DEVICE),
     ("torch::nn::parallel::data_parallel(model, input);", DEVICE),
     ("#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>", DEVICE),
     # The host where there is no device: what is on the current one may meet tensors of the host.
@@ -86,7 +90,7 @@ SPELLINGS = [
     ("cv::cuda::Stream stream;", {STREAM}),
     ("at::cuda::CUDAGraph graph;", {STREAM}),
     # Others call it, with what they have.
-    ("extern \"C\" __declspec(dllexport) void run();", ALL),
+    ("extern \"C\" __declspec(dllexport) void run(torch::Tensor x);", ALL),
     ("PYBIND11_MODULE(name, m) {}", ALL),
     ("TORCH_LIBRARY(name, m) {}", ALL),
     ("STABLE_TORCH_LIBRARY(name, m) {}", ALL),
@@ -96,6 +100,7 @@ SPELLINGS = [
 
 BINDING = '#include "work.h"\nPYBIND11_MODULE(x, m) { m.def("scaled", &scaled); }\n'
 APPLICATION = "add_executable(app main.cpp work.cu)\n"
+PLOT = "add_library(plot plot.cpp)\ninstall(TARGETS plot DESTINATION lib)\n"
 # Other files of the project.
 FILES = [
     ({"CMakeLists.txt": APPLICATION}, set()),
@@ -129,12 +134,29 @@ FILES = [
     ({"bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION, "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION + "pybind11_extension(x bind.cpp)", "bind.cpp": BINDING}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "file(GLOB sources src/*)", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "file(GLOB sources src/*)", "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION, "build.sh": "c++ -shared -o x.so bind.cpp\n", "bind.cpp": BINDING}, ALL),
-    ({"CMakeLists.txt": APPLICATION, "all.cpp": '#include "bind.cpp"\n', "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "all.cpp": '#include "bind.cpp"\n', "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION, "build.sh": "for f in *.cpp; do c++ -shared $f; done\n", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION + "add_plugin(${name}.cpp)", "bind.cpp": BINDING}, ALL),
     ({"plot.py": "print(1)\n", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "file(GLOB all *.cpp)\nadd_library(ops SHARED ${all})", "bind.cpp": BINDING}, ALL),
+    # A program that registers operators for itself.
+    ({"CMakeLists.txt": APPLICATION.replace("work.cu", "work.cu bind.cpp"), "bind.cpp": "TORCH_LIBRARY(x, m) {}\n"}, set()),
+    ({"CMakeLists.txt": "file(GLOB all *.cpp)\nadd_executable(app ${all})", "bind.cpp": "TORCH_LIBRARY(x, m) {}\n"}, set()),
+    # What is for others, but for nothing with tensors.
+    ({"said.cpp": '#include "work.h"\nextern "C" __declspec(dllexport) void run();\n'}, set()),
+    ({"json.hpp": "#if defined(API)\n#undef API\n#endif\n#define API __declspec(dllexport)\n"}, set()),
+    ({"api.h": "#define API __declspec(dllexport)\n", "said.cpp": '#include "api.h"\nAPI torch::Tensor run(torch::Tensor x);\n'}, ALL),
+    ({"api.h": "#define API __declspec(dllexport)\n", "said.cpp": '#include "api.h"\nAPI void run(float *x);\n'}, set()),
+    ({"plot/CMakeLists.txt": PLOT, "plot/plot.cpp": "void plot();\n"}, set()),
+    ({"plot/CMakeLists.txt": PLOT, "plot/plot.cpp": "void plot(torch::Tensor x);\n"}, ALL),
+    ({"gui.h": "#include GUI_CONFIG\n", "said.cpp": '#include "gui.h"\n'}, set()),
+    # A plug-in is a program of its host's, unless it has headers for others.
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cu)\n"}, set()),
+    ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\n"}, set()),
+    ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\ninstall(FILES work.h DESTINATION include)\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect SHARED work.cu)\n"}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),

@@ -158,6 +158,8 @@ FILES = [
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_executable(train main.cpp work.cpp)\n"}, NONE),
     ({"main.cpp": IDLE, "rest.cpp": CALLS.replace("other", "more")}, NONE),
     ({"main.cpp": IDLE, "test_train.cpp": "int main() { other(); }\n"}, TRAIN),
+    ({"main.cpp": IDLE, "test_train.cpp": "#include <gtest/gtest.h>\nTEST(Train, Other) { other(); }\n"}, NONE),
+    ({"main.cpp": IDLE, "train.cpp": "#include <doctest.h>\nTEST_CASE() { other(); }\n"}, TRAIN),
     # What is not understood says all its words, and may hold main().
     ({"main.cpp": IDLE, "odd.cpp": MAIN + ODD + "train(data()); }\n"}, TRAIN),
     ({"main.cpp": '#include "odd.h"\nint main() { CALL(ain); }\n', "odd.h": MAIN + "#define CALL(x) tr##x(data())\n" + ODD + "}\n"}, TRAIN),

@@ -1,4 +1,4 @@
-#include "analyzer/files/called_code.h"
+#include "analyzer/programs/called_code.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,6 +1,6 @@
-#include "analyzer/files/code_head.h"
+#include "analyzer/programs/code_head.h"
 
-#include "analyzer/files/device_words.h"
+#include "analyzer/programs/device_words.h"
 
 #include <clang/Basic/LangOptions.h>
 #include <clang/Lex/Lexer.h>

@@ -1,0 +1,116 @@
+#include "analyzer/programs/project_files.h"
+
+#include "analyzer/files/source_files.h"
+#include "analyzer/programs/build_scripts.h"
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSwitch.h>
+#include <llvm/Support/Path.h>
+
+#include <algorithm>
+
+namespace devsan::analyzer {
+
+using llvm::StringRef;
+
+namespace {
+
+bool isOfPackage(StringRef path) {
+  const StringRef name = llvm::sys::path::filename(path);
+  return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
+}
+
+// A pyproject.toml may hold nothing but settings of tools.
+bool makesPackage(const std::string &script) {
+  const std::string text = textOf(script);
+  return StringRef(script).ends_with(".py") || StringRef(text).contains("[build-system]") ||
+         StringRef(text).contains("[project]");
+}
+
+} // namespace
+
+bool isOfExample(StringRef path) {
+  const auto names_example = [](StringRef word) {
+    return llvm::StringSwitch<bool>(word.lower())
+        .Cases({"test", "tests", "unittest", "unittests", "testing"}, true)
+        .Cases({"example", "examples", "sample", "samples", "demo", "demos"}, true)
+        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials"}, true)
+        .Default(false);
+  };
+  StringRef rest = path.rsplit('.').first;
+  while (!rest.empty()) {
+    StringRef word = rest.take_while(llvm::isUpper);
+    if (word.size() < 2) // a word of small letters, with or without a capital
+      word = rest.take_front(word.size() +
+                             rest.drop_front(word.size()).take_while(llvm::isLower).size());
+    if (names_example(word))
+      return true;
+    rest = rest.drop_front(std::max<std::size_t>(word.size(), 1));
+  }
+  return false;
+}
+
+bool isUnitTest(StringRef path, StringRef text) {
+  return isOfExample(path) &&
+         llvm::any_of(llvm::ArrayRef<StringRef>{"gtest/gtest.h", "gtest.h", "catch2/", "catch.hpp",
+                                                "doctest.h", "boost/test/", "QtTest", "cppunit/",
+                                                "CppUTest/"},
+                      [&](StringRef header) { return text.contains(header); });
+}
+
+bool isDocument(StringRef path) {
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({".md", ".rst", ".log", ".html", ".csv", ".tsv"}, true)
+      .Default(false);
+}
+
+bool callsNothing(StringRef path) {
+  if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")))
+    return true;
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({".filters", ".sln", ".user", ".pri", ".txt"}, true)
+      .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
+      .Default(false);
+}
+
+bool reaches(const std::string &script, const std::string &root) {
+  const std::string text = textOf(script);
+  const auto has = [&](StringRef part) { return StringRef(text).contains(part); };
+  return llvm::sys::path::parent_path(script) == root || has("../") || has("'..'") ||
+         has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
+}
+
+bool namesPatterns(StringRef build) {
+  const std::string text = build.lower();
+  return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",
+                                                "foreach", "file(strings", "}.c", "}_"},
+                      [&](StringRef word) { return StringRef(text).contains(word); });
+}
+
+bool mayCompile(StringRef path) {
+  return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
+      .Cases({"", ".sh", ".bash", ".bat", ".cmd", ".ps1", ".lua"}, true)
+      .Cases({".gn", ".gni", ".gyp", ".gypi", ".bzl", ".bazel", ".scons"}, true)
+      .Cases({".yml", ".yaml", ".toml", ".json", ".txt"}, true)
+      .Default(false);
+}
+
+ProjectFiles filesBelow(const std::string &root) {
+  ProjectFiles files;
+  walkProject(root, /*third_party=*/false, [&](const std::string &path) {
+    if (isCode(path))
+      files.code.push_back(path);
+    else if (isBuildFile(path))
+      files.builds.push_back(path);
+    else
+      files.others[llvm::sys::path::filename(path)].push_back(path);
+    if (isOfPackage(path) && makesPackage(path))
+      files.packages.push_back(path);
+    return files.code.size() <= kMaxFiles;
+  });
+  return files;
+}
+
+} // namespace devsan::analyzer

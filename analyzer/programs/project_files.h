@@ -1,0 +1,45 @@
+// What the files of a project are, by their names and what stands in them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringRef.h>
+
+namespace devsan::analyzer {
+
+// More files than a program without devices has: nobody waits for them to be read.
+constexpr std::size_t kMaxFiles = 5'000;
+constexpr std::size_t kMaxOtherFiles = 2'000;  // that are no code
+constexpr std::size_t kMaxOtherSize = 1 << 20; // of each; larger ones are data
+
+struct ProjectFiles {
+  std::vector<std::string> code, builds, packages;  // `packages`: the scripts that make them
+  llvm::StringMap<std::vector<std::string>> others; // by their names, which code may include
+};
+ProjectFiles filesBelow(const std::string &root);
+
+// Whether the sources of the whole project may belong to the package that a script makes.
+bool reaches(const std::string &script, const std::string &root);
+
+// `unit_tests`, `FooTest`, `example1`: a program that shows or tests what others are to use.
+bool isOfExample(llvm::StringRef path);
+
+// Tests of units call what the programs may never come to. Those that stand within the code that
+// they test are none of these.
+bool isUnitTest(llvm::StringRef path, llvm::StringRef text);
+
+bool isDocument(llvm::StringRef path);
+
+// What tells or shows of code, or says which files are compiled.
+bool callsNothing(llvm::StringRef path);
+
+// A script, a job or a tool's settings, which may say how to compile.
+bool mayCompile(llvm::StringRef path);
+
+// A build takes more sources than it names: `*.cpp`, `${name}.cpp`.
+bool namesPatterns(llvm::StringRef build);
+
+} // namespace devsan::analyzer
