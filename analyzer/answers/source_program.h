@@ -91,6 +91,7 @@ public:
   bool isIn(Code code, Loop loop) override;
   bool isDeclaredIn(Variable variable, Loop loop) override;
   bool isOverBefore(Loop inner, Loop outer, Code code) override;
+  bool isDrained(Code earlier, Code later) override;
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;

@@ -92,4 +92,16 @@ bool givesMemory(std::string_view name) {
   return name.ends_with("data_ptr") || name.find("packed_accessor") != std::string_view::npos;
 }
 
+bool givesView(std::string_view name) {
+  // `Tensor(a)` in native_functions.yaml; an index that is a tensor copies.
+  static const Names kNames{
+      "alias",     "as_strided",    "chunk",      "data",    "detach",    "diagonal",
+      "expand",    "expand_as",     "flatten",    "imag",    "mH",        "mT",
+      "movedim",   "narrow",        "operator[]", "permute", "real",      "reshape",
+      "select",    "slice",         "split",      "squeeze", "swapaxes",  "swapdims",
+      "t",         "tensor_data",   "transpose",  "unbind",  "unflatten", "unfold",
+      "unsqueeze", "variable_data", "view",       "view_as"};
+  return kNames.contains(name);
+}
+
 } // namespace devsan::analyzer

@@ -130,6 +130,8 @@ public:
   // `inner` is in `outer`, or in the same function where that is null, and over before `code`.
   virtual bool isOverBefore(Loop inner, Loop outer, Code code) = 0;
   // Of the loop around it: under no condition.
+  // The host waited at `earlier`, and before `later` nothing gives the device work.
+  virtual bool isDrained(Code earlier, Code later) = 0;
   virtual bool isOnEveryTurn(Code code) = 0;
   virtual bool isUnconditional(Code code) = 0; // runs once, whenever its function does
   virtual bool isInBranch(Code code) = 0;      // of an `if`, a `switch` or a choice

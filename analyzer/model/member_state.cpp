@@ -36,6 +36,16 @@ bool written(const FunctionDecl *function, const Expr *value) {
          });
 }
 
+// A method is in another file, where it may move or register whatever there is: its own analysis
+// sees this class as a whole.
+bool isContinuedElsewhere(const CXXRecordDecl *record) {
+  return llvm::any_of(record->methods(), [](const CXXMethodDecl *method) {
+    return method->isUserProvided() && !method->isConst() && !method->isStatic() &&
+           !method->isPureVirtual() && !method->hasBody() && !isa<CXXConstructorDecl>(method) &&
+           !isa<CXXDestructorDecl>(method);
+  });
+}
+
 // Its constructors are in another file, where they may register whatever there is.
 bool isConstructedElsewhere(const CXXRecordDecl *record) {
   return llvm::any_of(record->ctors(), [](const CXXConstructorDecl *constructor) {
@@ -209,7 +219,8 @@ std::vector<MemberState> MemberStates::of(const CXXRecordDecl *record) {
   if (members.empty())
     return {};
   const std::vector<const CXXMethodDecl *> methods = definitionsOf(record);
-  if (registersElsewhere(methods))
+  if (registersElsewhere(methods) ||
+      (isContinuedElsewhere(record) && !unmatched_->contains(record->getCanonicalDecl())))
     return {};
   bool constructed = false;
   for (const CXXMethodDecl *method : methods)

@@ -53,41 +53,49 @@ bool has(WordList arguments, StringRef word) {
   return llvm::is_contained(arguments, word);
 }
 
-// `install(FILES a.h DESTINATION include)`
+// `install(FILES a.h DESTINATION include)`, `install(DIRECTORY src/ PATTERN "*.h" …)`
 bool installsHeaders(const Command &command) {
-  return command.first == "install" && llvm::any_of(command.second, [](StringRef name) {
-           return llvm::is_contained({"h", "hpp", "hh", "cuh"}, name) || name.contains("include") ||
-                  name.contains("header");
-         });
+  const bool is_of_folder = has(command.second, "directory") && !has(command.second, "share");
+  return command.first == "install" &&
+         (is_of_folder || llvm::any_of(command.second, [](StringRef name) {
+            return llvm::is_contained({"h", "hpp", "hh", "cuh"}, name) ||
+                   name.contains("include") || name.contains("header") || name.contains("hdr") ||
+                   name.contains(".h");
+          }));
 }
 
-// What a CMake file installs, exports or loads at run time that is no program.
+// What a CMake file offers others: headers, targets for their builds, modules of other languages.
+bool offers(const Command &command) {
+  const auto &[name, arguments] = command;
+  if (name == "install")
+    return installsHeaders(command) || has(arguments, "export");
+  if (name == "catkin_package")
+    return has(arguments, "libraries");
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
+              "swig_add_library", "swig_add_module"},
+             true)
+      .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
+      .Case("rclcpp_components_register_node", true)
+      .Default(false);
+}
+
+// Whether it makes a library that could be used without headers of its own: it is installed, shared
+// or has an alias.
 bool makesLibrary(llvm::ArrayRef<Command> commands) {
   llvm::StringSet<> libraries;
   bool makes = false;
-  for (const Command &command : commands) {
-    const auto &[name, arguments] = command;
+  for (const auto &[name, arguments] : commands) {
     if (name == "add_library" || name == "cuda_add_library") {
       libraries.insert(arguments.empty() ? StringRef() : arguments.front());
-      makes |= has(arguments, "module") || has(arguments, "alias");
+      makes |= has(arguments, "alias");
     } else if (name == "set" || name == "option") {
       makes |= has(arguments, "build_shared_libs");
     } else if (name == "install") {
-      makes |= installsHeaders(command) || has(arguments, "library") || has(arguments, "archive") ||
-               has(arguments, "export") || has(arguments, "lib") ||
+      makes |= has(arguments, "library") || has(arguments, "archive") || has(arguments, "lib") ||
                llvm::any_of(arguments, [&](StringRef word) {
                  return word.contains("libdir") || libraries.contains(word);
                });
-    } else if (name == "catkin_package") {
-      makes |= has(arguments, "libraries");
-    } else {
-      makes |= llvm::StringSwitch<bool>(name)
-                   .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
-                           "swig_add_library", "swig_add_module"},
-                          true)
-                   .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
-                   .Case("rclcpp_components_register_node", true)
-                   .Default(false);
     }
   }
   return makes;
@@ -97,20 +105,27 @@ bool makesLibrary(llvm::ArrayRef<Command> commands) {
 // interface of its own.
 bool makesPlugin(const Command &command) {
   return (command.first == "add_library" && has(command.second, "module")) ||
-         command.first.contains("add_plugin") || command.first.ends_with("_module") ||
-         command.first.contains("loadablemodule");
+         command.first.contains("add_plugin") || command.first.contains("loadablemodule") ||
+         (command.first.ends_with("_module") &&
+          llvm::none_of(llvm::ArrayRef<StringRef>{"pybind", "nanobind", "swig", "python", "ament",
+                                                  "qml", "extension"},
+                        [&](StringRef word) { return command.first.contains(word); }));
 }
 
-// A command of a project or of a tool of its, which may take sources: `pybind11_extension(…)`.
-bool mayMakeLoadable(StringRef command) {
-  const bool is_of_cmake = llvm::StringSwitch<bool>(command)
-                               .Cases({"add_library", "cuda_add_library", "find_library"}, true)
-                               .Cases({"link_libraries", "target_link_libraries"}, true)
-                               .Cases({"pkg_check_modules", "pkg_search_module"}, true)
+// A library that is not part of a program alone, as far as the command tells.
+bool mayBeLoadable(const Command &command) {
+  const auto &[name, arguments] = command;
+  if (name == "add_library" || name == "cuda_add_library")
+    return llvm::none_of(llvm::ArrayRef<StringRef>{"static", "object", "interface", "imported"},
+                         [&](StringRef kind) { return has(arguments, kind); });
+  const bool is_of_cmake = llvm::StringSwitch<bool>(name)
+                               .Cases({"find_library", "link_libraries"}, true)
+                               .Cases({"target_link_libraries", "pkg_check_modules"}, true)
+                               .Case("pkg_search_module", true)
                                .Default(false);
   return !is_of_cmake && llvm::any_of(llvm::ArrayRef<StringRef>{"extension", "module", "plugin",
                                                                 "librar", "bind", "swig", "mex"},
-                                      [&](StringRef word) { return command.contains(word); });
+                                      [&](StringRef word) { return name.contains(word); });
 }
 
 bool isCMakeFile(StringRef name) {
@@ -134,11 +149,11 @@ bool isBuildFile(StringRef path) {
 
 Build &Build::operator|=(const Build &other) {
   has_stream_per_thread |= other.has_stream_per_thread;
-  is_for_others |= other.is_for_others;
+  offers |= other.offers;
+  makes_library |= other.makes_library;
   makes_program |= other.makes_program;
   makes_loadable |= other.makes_loadable;
   makes_plugin |= other.makes_plugin;
-  installs_headers |= other.installs_headers;
   return *this;
 }
 
@@ -148,34 +163,38 @@ Build buildOf(StringRef path, StringRef text) {
   Build build{.has_stream_per_thread = says("per-thread") || says("PER_THREAD_DEFAULT_STREAM")};
   if (isCMakeFile(name)) {
     const CMakeFile file(text);
-    build.is_for_others = makesLibrary(file.commands);
+    build.offers = llvm::any_of(file.commands, offers);
+    build.makes_library = makesLibrary(file.commands);
     build.makes_plugin = llvm::any_of(file.commands, makesPlugin);
-    build.installs_headers = llvm::any_of(file.commands, installsHeaders);
-    for (const auto &[command, arguments] : file.commands) {
-      build.makes_program |= command.ends_with("add_executable");
-      build.makes_loadable |= has(arguments, "shared") || mayMakeLoadable(command);
-    }
+    build.makes_loadable = llvm::any_of(file.commands, mayBeLoadable);
+    build.makes_program = llvm::any_of(file.commands, [](const Command &command) {
+      return command.first.ends_with("add_executable");
+    });
   } else if (name.ends_with(".py")) {
-    build.is_for_others =
+    build.offers =
         says("cpp_extension") || says("CDLL") || says("LoadLibrary") || says("load_library");
   } else if (name == "meson.build") {
-    build.is_for_others = says("library(");
+    build.offers = says("library(");
     build.makes_program = says("executable(");
-    build.makes_loadable = says("shared_module(");
+    build.makes_loadable = says("librar") || says("module(");
   } else if (name.starts_with("BUILD")) {
-    build.is_for_others = says("visibility:public") || says("linkshared");
+    build.offers = says("visibility:public") || says("linkshared");
+    build.makes_loadable = true;
   } else if (name.ends_with(".pro")) {
-    build.is_for_others = llvm::any_of(llvm::split(text, '\n'), [](StringRef line) {
+    build.offers = llvm::any_of(llvm::split(text, '\n'), [](StringRef line) {
       return line.ltrim().starts_with("TEMPLATE") && line.rtrim().ends_with("lib");
     });
+    build.makes_program = !build.offers;
   } else if (isMakefile(name)) {
-    build.is_for_others = says("-shared") || says("LTLIBRARIES") || says("_LIBRARIES") ||
-                          (says("install") && (says(".a") || says(".so")));
+    build.offers = says("-shared") || says("LTLIBRARIES") || says("_LIBRARIES") ||
+                   (says("install") && (says(".a") || says(".so")));
+    build.makes_loadable = true;
   } else {
-    build.is_for_others = says("DynamicLibrary");
+    build.offers = says("DynamicLibrary");
     build.makes_program = says("<ConfigurationType>Application<");
+    build.makes_loadable = !build.makes_program;
   }
-  build.makes_loadable |= build.is_for_others;
+  build.makes_loadable |= build.offers;
   return build;
 }
 

@@ -9,11 +9,11 @@ namespace devsan::analyzer {
 bool isBuildFile(llvm::StringRef path);
 struct Build {
   bool has_stream_per_thread = false; // the default one is another in each thread
-  bool is_for_others = false;         // a library that is installed, or loaded by a script
+  bool offers = false;                // headers, targets or modules to others, or a script loads it
+  bool makes_library = false;         // that only who has its headers could use
   bool makes_program = false;
-  bool makes_loadable = false; // at run time
+  bool makes_loadable = false; // at run time, as far as is seen
   bool makes_plugin = false;   // which its host calls by an interface of the host's
-  bool installs_headers = false;
 
   Build &operator|=(const Build &other);
 };

@@ -1,6 +1,6 @@
 #include "analyzer/programs/code_head.h"
 
-#include "analyzer/programs/device_words.h"
+#include "analyzer/programs/words.h"
 
 #include <clang/Basic/LangOptions.h>
 #include <clang/Lex/Lexer.h>

@@ -1,7 +1,7 @@
 #include "analyzer/programs/code_outline.h"
 
 #include "analyzer/programs/code_head.h"
-#include "analyzer/programs/device_words.h"
+#include "analyzer/programs/words.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

@@ -98,8 +98,10 @@ SPELLINGS = [
     ("void f(int n) { auto stream = c10::cuda::getStreamFromPool(false, n); }", ALL),
 ]
 
+OPERATORS = '#include "work.h"\nTORCH_LIBRARY(x, m) {}\n'
 BINDING = '#include "work.h"\nPYBIND11_MODULE(x, m) { m.def("scaled", &scaled); }\n'
 APPLICATION = "add_executable(app main.cpp work.cu)\n"
+INSTALL = "install(FILES work.h DESTINATION include)\n"
 PLOT = "add_library(plot plot.cpp)\ninstall(TARGETS plot DESTINATION lib)\n"
 # Other files of the project.
 FILES = [
@@ -111,12 +113,16 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION + "add_library(work MODULE work.cu)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "catkin_package()"}, set()),
     ({"CMakeLists.txt": APPLICATION + "catkin_package(INCLUDE_DIRS include LIBRARIES work)"}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work)"}, ALL),
+    # Nobody else has the headers of a library that is installed with the program.
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work LIBRARY DESTINATION lib)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "install(TARGETS work EXPORT all)\ninstall(EXPORT all)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "install(DIRECTORY src/ DESTINATION ${OUT} FILES_MATCHING PATTERN \"*.h\")"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "INSTALL(FILES work.h DESTINATION include)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "pybind11_add_module(work work.cu)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "target_compile_options(app PRIVATE --default-stream=per-thread)"}, {STREAM}),
     ({"CMakeLists.txt": "file(GLOB S src/*.cu)\nadd_library(lib ${S})\ninstall(TARGETS lib DESTINATION lib)"}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\nadd_library(work::work ALIAS work)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\nadd_library(work::work ALIAS work)"}, set()),
     ({"CMakeLists.txt": APPLICATION + "install(FILES ${HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})"}, ALL),
     ({"Makefile": "work.so: work.cu\n\tnvcc -shared -o $@ $<\n"}, ALL),
     ({"setup.py": "setup(ext_modules=[])\n"}, ALL),
@@ -142,21 +148,35 @@ FILES = [
     ({"plot.py": "print(1)\n", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION + "file(GLOB all *.cpp)\nadd_library(ops SHARED ${all})", "bind.cpp": BINDING}, ALL),
     # A program that registers operators for itself.
-    ({"CMakeLists.txt": APPLICATION.replace("work.cu", "work.cu bind.cpp"), "bind.cpp": "TORCH_LIBRARY(x, m) {}\n"}, set()),
-    ({"CMakeLists.txt": "file(GLOB all *.cpp)\nadd_executable(app ${all})", "bind.cpp": "TORCH_LIBRARY(x, m) {}\n"}, set()),
+    ({"CMakeLists.txt": APPLICATION.replace("work.cu", "work.cu bind.cpp"), "bind.cpp": OPERATORS}, set()),
+    ({"CMakeLists.txt": "file(GLOB all *.cpp)\nadd_executable(app ${all})", "bind.cpp": OPERATORS}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cu)", "ops.cpp": OPERATORS}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "meson.build": "py.extension_module('x', 'ops.cpp')", "ops.cpp": OPERATORS}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "# ops.cpp", "run.ipynb": "cpp_extension.load(sources=['ops.cpp'])", "ops.cpp": OPERATORS}, ALL),
     # What is for others, but for nothing with tensors.
-    ({"said.cpp": '#include "work.h"\nextern "C" __declspec(dllexport) void run();\n'}, set()),
+    ({"said.cpp": 'extern "C" __declspec(dllexport) void run();\n'}, set()),
+    ({"said.cpp": '#include "work.h"\nextern "C" __declspec(dllexport) void run();\n'}, ALL),
+    ({"said.cpp": '#define NAME "x"\n#include "work.h"\n__declspec(dllexport) void run();\n'}, ALL),
+    ({"api.h": "#define HELPER __declspec(dllexport)\n#define API HELPER\n", "said.cpp": '#include "api.h"\n#include "work.h"\nAPI void run();\n'}, ALL),
     ({"json.hpp": "#if defined(API)\n#undef API\n#endif\n#define API __declspec(dllexport)\n"}, set()),
     ({"api.h": "#define API __declspec(dllexport)\n", "said.cpp": '#include "api.h"\nAPI torch::Tensor run(torch::Tensor x);\n'}, ALL),
     ({"api.h": "#define API __declspec(dllexport)\n", "said.cpp": '#include "api.h"\nAPI void run(float *x);\n'}, set()),
     ({"plot/CMakeLists.txt": PLOT, "plot/plot.cpp": "void plot();\n"}, set()),
-    ({"plot/CMakeLists.txt": PLOT, "plot/plot.cpp": "void plot(torch::Tensor x);\n"}, ALL),
+    ({"plot/CMakeLists.txt": PLOT + INSTALL.replace("work", "plot"), "plot/plot.cpp": "void plot();\n"}, set()),
+    ({"plot/CMakeLists.txt": PLOT + INSTALL, "plot/plot.cpp": "void plot(torch::Tensor x);\n"}, ALL),
+    ({"plot/CMakeLists.txt": PLOT + INSTALL, "plot/plot.cpp": "#include \"../work.h\"\nvoid plot();\n"}, ALL),
+    ({"plot/CMakeLists.txt": PLOT.replace(")", " ../work.cu)", 1) + INSTALL}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "include(cmake/install.cmake)", "cmake/install.cmake": INSTALL}, ALL),
+    ({"qt/work.pro": "TEMPLATE = lib\nSOURCES += ../work.cu\n"}, ALL),
     ({"gui.h": "#include GUI_CONFIG\n", "said.cpp": '#include "gui.h"\n'}, set()),
     # A plug-in is a program of its host's, unless it has headers for others.
     ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cu)\n"}, set()),
     ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\n"}, set()),
     ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\ninstall(FILES work.h DESTINATION include)\n"}, ALL),
     ({"main.cpp": "", "CMakeLists.txt": "add_library(effect SHARED work.cu)\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cu)\nadd_library(work::work ALIAS work)\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "nanobind_add_module(x bind.cpp work.cu)\n", "bind.cpp": '#include "work.h"\nNB_MODULE(x, m) {}\n'}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(x MODULE work.cu bind.cpp)\n", "bind.cpp": "PyObject *PyInit_x() {}\n"}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),

@@ -36,7 +36,7 @@ bool isKindBesideCuda(StringRef word) {
 }
 
 // `__CUDACC__` and its like ask which compiler it is, as vendored headers do. Prose and what
-// LibTorch calls its own macros name nothing. A "GPU" may be another library's.
+// LibTorch calls its own macros name nothing.
 bool isDeviceWord(StringRef word) {
   if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
       (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
@@ -121,13 +121,14 @@ bool asksWhatThereIs(StringRef word) {
 // Others than this project's programs call what has these words.
 bool isForOthers(StringRef word) {
   return llvm::StringSwitch<bool>(word)
-      .Cases({"NB_MODULE", "BOOST_PYTHON_MODULE", "RegisterOperators", "JNIEXPORT"}, true)
-      .Cases({"dllexport", "PLUGINLIB_EXPORT_CLASS", "RCLCPP_COMPONENTS_REGISTER_NODE"}, true)
+      .Cases({"RegisterOperators", "JNIEXPORT", "dllexport"}, true)
+      .Cases({"PLUGINLIB_EXPORT_CLASS", "RCLCPP_COMPONENTS_REGISTER_NODE"}, true)
       .Default(false);
 }
 
 bool isOfTorch(StringRef word) {
-  return word == "torch" || word == "ATen" || word == "c10";
+  return word == "torch" || word == "ATen" || word == "c10" || word == "torchvision" ||
+         word.starts_with("\"torch/") || word.starts_with("\"ATen/") || word.starts_with("\"c10/");
 }
 
 class File {
@@ -140,9 +141,6 @@ public:
         kinds_.insert(at(i + 1));
     for (std::size_t i = 0; i < words_.size(); ++i)
       readAt(i);
-    found_.names_torch = llvm::any_of(words_, isOfTorch);
-    if (is_for_others_ && found_.names_torch)
-      found_.use.chooseAny();
     return std::move(found_);
   }
 
@@ -153,6 +151,8 @@ private:
   void readAt(std::size_t i) {
     const StringRef word = words_[i];
     DeviceUse &use = found_.use;
+    found_.names_torch |= isOfTorch(word) || (word == "at" && at(i + 1) == "::");
+    found_.names_gpu |= word.contains_insensitive("gpu") || isOtherKind(i);
     const bool is_beside_cuda = isKindBesideCuda(word) || isScopedKind(i);
     use.any |= is_beside_cuda || makesUnknownDevice(i) ||
                (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i));
@@ -165,14 +165,21 @@ private:
     if ((word == "to" || word == "device") && at(i + 1) == "(")
       addTarget(insideBrackets(i + 1));
     if (isForOthers(word) && !addExportMacro(i))
-      is_for_others_ = true;
+      found_.is_for_others = true;
     found_.has_main |= word == "main" && at(i + 1) == "(";
-    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY");
+    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY") ||
+                         word == "NB_MODULE" || word == "BOOST_PYTHON_MODULE" ||
+                         word.starts_with("PyInit_");
     if (word == "include" && at(i - 1) == "#") {
       found_.includes.push_back(includedBy(i));
       found_.includes_unknown |= found_.includes.back().empty();
     }
     found_.includes_unknown |= word == "import" && at(i + 2) == ";";
+  }
+
+  // `Kind::XPU`, of an alias. "hip" is a joint as well.
+  bool isOtherKind(std::size_t i) const {
+    return kindsBesideCuda().contains(words_[i].lower()) && words_[i].lower() != "hip";
   }
 
   // `DeviceType::XPU`, `torch::mps::synchronize()`
@@ -194,6 +201,9 @@ private:
     constexpr std::size_t kMaxWordsBefore = 8;
     for (std::size_t back = i; back >= 2 && i - back < kMaxWordsBefore; --back)
       if (words_[back - 1] == "define" && words_[back - 2] == "#") {
+        const StringRef line(words_[back].data(), words_[i].data() - words_[back].data());
+        if (line.contains('\n') && !line.contains("\\\n"))
+          return false;
         found_.export_macros.push_back(words_[back].str());
         return true;
       }
@@ -450,7 +460,6 @@ private:
   const std::vector<StringRef> all_;
   const WordList words_;
   llvm::StringSet<> kinds_; // variables that say which kind of device, and no index
-  bool is_for_others_ = false;
   DeviceWords found_;
 };
 

@@ -30,7 +30,8 @@ struct DeviceWords {
   bool is_library = false; // registers operators, or is bound to Python
   // Names of texts that may name a device, and of members that tensors are brought to.
   std::vector<std::string> texts_of_devices, targets;
-  bool names_torch = false;
+  bool names_torch = false, names_gpu = false;
+  bool is_for_others = false;             // exports something
   std::vector<std::string> export_macros; // that may mark what is for others
   std::vector<std::string> includes;
   bool includes_unknown = false; // by a macro, or as a module

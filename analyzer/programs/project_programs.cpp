@@ -134,31 +134,39 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
           named != others.end())
         for (const std::string &path : named->second)
           add(path, /*is_header=*/true);
-  // A build speaks of what lies below it, a script of anything.
-  const auto is_of_torch = [&](StringRef path) {
-    const StringRef folder =
-        path.ends_with(".py") ? "" : path.drop_back(llvm::sys::path::filename(path).size());
-    return llvm::any_of(project.files, [&](const File &file) {
-      return file.words.names_torch && StringRef(file.path).starts_with(folder);
-    });
+  project.link();
+  project.findTorch();
+  project.findNamedDevices();
+  project.findExports();
+  // A build speaks of what lies below it, or of what it names; a script of anything.
+  const auto is_of_torch = [&](StringRef path, StringRef text) {
+    StringRef folder = llvm::sys::path::parent_path(path);
+    if (path.ends_with(".cmake")) // which one above includes
+      folder = llvm::sys::path::parent_path(folder);
+    return path.ends_with(".py") || llvm::any_of(project.files, [&](const File &file) {
+             const StringRef source = file.path;
+             return file.words.names_torch && (source.starts_with((folder + "/").str()) ||
+                                               text.contains(llvm::sys::path::filename(source)));
+           });
   };
   Build built;
   for (const std::string &path : builds)
-    if (!is_packaged(path) && is_of_torch(path))
-      built |= buildOf(path, textOf(path));
-  project.findNamedDevices();
-  project.findExports();
+    if (const std::string text = textOf(path); !is_packaged(path) && is_of_torch(path, text))
+      built |= buildOf(path, text);
   project.dropUnbuiltBindings(built, builds, others);
   bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
     has_own_main |= file.words.has_main && !isOfExample(StringRef(file.path).substr(root.size()));
     is_library |= file.words.is_library;
-    has_unknown |= file.words.includes_unknown && project.comesToTorch(file);
+    has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
   // Its host calls it, and has no tensors for it.
-  const bool is_plugin = !has_own_main && built.makes_plugin && !built.installs_headers;
-  const bool is_for_others = is_plugin ? is_library : built.is_for_others || !has_own_main;
+  const bool is_plugin =
+      !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;
+  const bool has_own_library = built.makes_library && has_own_main && built.makes_program;
+  const bool is_for_others = built.offers || (built.makes_library && !has_own_library) ||
+                             (built.makes_plugin && has_own_main) || (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   // Those who use it have devices of their own, and what is not seen may choose any.
   DeviceUse of_build{.stream = built.has_stream_per_thread};
@@ -171,7 +179,6 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     project.use = of_all;
   if (!of_all.any && !is_library)
     return project;
-  project.link();
   std::size_t links = 0;
   for (unsigned i = 0; i < project.files.size(); ++i)
     if (project.files[i].words.has_main && links < kMaxLinks)
@@ -209,30 +216,53 @@ void ProjectPrograms::Project::findNamedDevices() {
         file.words.targets, [&](const std::string &target) { return texts.contains(target); });
 }
 
-// Whether a file has to do with tensors, itself or by what it includes.
-bool ProjectPrograms::Project::comesToTorch(const File &file) const {
-  std::vector<const File *> seen{&file};
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i]->words.names_torch)
-      return true;
-    for (const std::string &spelling : seen[i]->words.includes)
-      for (const unsigned other : included(*seen[i], spelling))
-        if (!llvm::is_contained(seen, &files[other]))
-          seen.push_back(&files[other]);
+// What includes a file that has to do with tensors has so, too.
+void ProjectPrograms::Project::findTorch() {
+  std::vector<std::vector<unsigned>> includers(files.size());
+  std::vector<unsigned> found;
+  for (unsigned i = 0; i < files.size(); ++i) {
+    for (const unsigned other : files[i].includes)
+      includers[other].push_back(i);
+    if (files[i].words.names_torch)
+      found.push_back(i);
   }
-  return false;
+  for (std::size_t next = 0; next < found.size(); ++next)
+    for (const unsigned i : includers[found[next]])
+      if (!std::exchange(files[i].words.names_torch, true))
+        found.push_back(i);
+  // Other libraries have GPUs of their own.
+  for (File &file : files)
+    file.words.use.any |= file.words.names_gpu && file.words.names_torch;
 }
 
-// What macros mark for others, where it has to do with tensors: a JSON library's own macros mark
-// nothing of these.
+// What is for others, itself or by a macro, where it has to do with tensors: a JSON library's own
+// macros mark nothing of these.
 void ProjectPrograms::Project::findExports() {
   llvm::StringSet<> macros;
   for (const File &file : files)
     macros.insert_range(file.words.export_macros);
-  if (macros.empty())
-    return;
+  // `#define API HELPER_API`
+  for (std::size_t before = 0; before != macros.size();) {
+    before = macros.size();
+    for (const File &file : files) {
+      const std::string text = textOf(file.path);
+      for (const StringRef line : llvm::split(text, '\n')) {
+        if (!line.ltrim().starts_with("#") || !line.contains("define"))
+          continue;
+        const std::vector<StringRef> words = wordsOf(line);
+        if (words.size() > 3 && words[1] == "define" &&
+            llvm::any_of(llvm::drop_begin(words, 3),
+                         [&](StringRef word) { return macros.contains(word); }))
+          macros.insert(words[2]);
+      }
+    }
+  }
   for (File &file : files) {
     if (!file.words.names_torch)
+      continue;
+    if (file.words.is_for_others)
+      file.words.use.chooseAny();
+    if (macros.empty())
       continue;
     const std::string text = textOf(file.path);
     StringRef before, last;
@@ -285,10 +315,12 @@ void ProjectPrograms::Project::dropUnbuiltBindings(
     for (const std::string &path : other.getValue()) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       leave_out_named(text);
-      if (mayCompile(path)) {
+      if (mayCompile(path))
         may_name_any |= namesPatterns(text);
-        links_loadable |= StringRef(text).contains("-shared") || StringRef(text).contains("/LD");
-      }
+      links_loadable |=
+          llvm::any_of(llvm::ArrayRef<StringRef>{"-shared", "/LD", "SharedLib", "SHARED_LIBS",
+                                                 "cpp_extension", "load_library"},
+                       [&](StringRef part) { return StringRef(text).contains(part); });
     }
   }
   if (built.makes_program && !built.makes_loadable && !links_loadable) {

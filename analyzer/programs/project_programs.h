@@ -47,7 +47,7 @@ private:
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void findNamedDevices();
-    bool comesToTorch(const File &file) const;
+    void findTorch();
     void findExports();
     void dropUnbuiltBindings(const Build &built, const std::vector<std::string> &builds,
                              const llvm::StringMap<std::vector<std::string>> &others);

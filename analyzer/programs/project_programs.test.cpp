@@ -16,7 +16,7 @@
 // RUN: %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'void place(Net net, torch::DeviceType kind) { torch::Device device(kind); net.to(device); }' >> %t/kind/main.cpp
 // RUN: not %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
-// Nor does "GPU", which may be another library's; a text that tensors are brought to may be any, wherever it stands.
+// Nor does "GPU" in a file that has nothing to do with tensors; a text that tensors are brought to may be any, wherever it stands.
 // RUN: cp -r %t/host %t/words && echo 'bool use_gpu = true; std::string gpu = "GPU"; struct Settings { std::string device; };' >> %t/words/main.cpp
 // RUN: %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'template <class T> void place(Net net, T settings) { net.to(settings->device); }' > %t/words/place.h

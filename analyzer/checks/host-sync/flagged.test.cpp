@@ -34,6 +34,7 @@ struct NetImpl : torch::nn::Module {
     // CHECK: warning: 'torch::equal(x, positive)' gives {{.*}} [device-host-sync]
     if (torch::equal(x, positive))
       return where;
+    x = x + 1;
     // CHECK: warning: 'x.cpu()' copies from the device, so the host waits for it on every step (in 'forward') [device-host-sync]
     auto host = x.cpu();
     return positive + helper(x);

@@ -3,6 +3,7 @@
 #include "analyzer/facts/text.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace devsan::analyzer {
 namespace {
@@ -27,6 +28,7 @@ public:
       else if (operation.kind == Operation::Kind::kTensorOp)
         examineOperation(operation);
     }
+    earlier_ = {};
     for (const Operation &operation : facts_.operations)
       examineHostValues(operation);
     return std::move(findings_);
@@ -220,18 +222,49 @@ private:
         (wait.read &&
          (isReadOncePerLoop(call, wait.read) || !isFirstOfTensor(wait.operation, wait.read))))
       return;
-    findings_.push_back(
-        {.at = call,
-         .message = fill("'{}' {} on every step ({})", {program_.spelling(call), wait.what, when}),
-         .op = program_.operatorName(call),
-         .from = std::move(wait.from),
-         .to = std::move(wait.to),
-         .remedy = std::string(wait.remedy),
-         .needs = wait.operation.kind == Operation::Kind::kWait
-                      ? Needs::kDevice
-                      : program_.needsOf(facts_, call, wait.place),
-         .steps = std::move(steps),
-         .holder = program_.holder(facts_, call, wait.place)});
+    RuleFinding finding{
+        .at = call,
+        .message = fill("'{}' {} on every step ({})", {program_.spelling(call), wait.what, when}),
+        .op = program_.operatorName(call),
+        .from = std::move(wait.from),
+        .to = std::move(wait.to),
+        .remedy = std::string(wait.remedy),
+        .needs = wait.operation.kind == Operation::Kind::kWait
+                     ? Needs::kDevice
+                     : program_.needsOf(facts_, call, wait.place),
+        .steps = std::move(steps),
+        .holder = program_.holder(facts_, call, wait.place)};
+    if (readsOnly(wait.operation) && isOfEarlier(finding))
+      return;
+    if (wait.read)
+      earlier_ = findings_.size();
+    findings_.push_back(std::move(finding));
+  }
+
+  static bool sameHolder(const RuleFinding &one, const RuleFinding &other) {
+    return one.holder ? other.holder && one.holder->key() == other.holder->key() : !other.holder;
+  }
+
+  // Others compute something first.
+  static bool readsOnly(const Operation &operation) {
+    return operation.kind == Operation::Kind::kMove || operation.name == "item" ||
+           operation.name == "operator<<";
+  }
+
+  // `a.item()` after `b.item()`: the first wait was for both, if it is one.
+  bool isOfEarlier(const RuleFinding &finding) {
+    if (!earlier_)
+      return false;
+    RuleFinding &first = findings_[*earlier_];
+    const bool waits = (first.needs == Needs::kDevice && !first.holder) ||
+                       (first.needs == finding.needs && sameHolder(first, finding));
+    if (!waits || program_.loopAround(first.at) != program_.loopAround(finding.at) ||
+        !program_.isDrained(first.at, finding.at))
+      return false;
+    if (first.related.size() < kMaxRelated)
+      first.related.push_back(
+          {.code = finding.at, .message = "read here as well: one copy would bring both"});
+    return true;
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.
@@ -264,8 +297,11 @@ private:
     });
   }
 
+  static constexpr std::size_t kMaxRelated = 3;
+
   const FunctionFacts &facts_;
   Program &program_;
+  std::optional<std::size_t> earlier_;      // the finding of the last wait
   std::vector<std::pair<Loop, Path>> seen_; // what was reported of each loop's tensors
   Findings findings_;
 };

@@ -167,6 +167,7 @@ public:
   bool isIn(Code code, Loop loop) override { return loopAround(code) == loop; }
   bool isDeclaredIn(Variable, Loop) override { return false; }
   bool isOverBefore(Loop, Loop, Code) override { return true; }
+  bool isDrained(Code, Code) override { return false; }
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;

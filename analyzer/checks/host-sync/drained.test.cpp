@@ -1,0 +1,47 @@
+// A wait for what was computed before an earlier wait finds nothing left to wait for: both are one finding.
+// RUN: not %devsan_check --torch=none %s -- -std=c++17 -isystem %mock | FileCheck %s --implicit-check-not='[device-'
+// RUN: not clang-tidy-22 --load=%plugin --checks=-*,device-host-sync --warnings-as-errors=* --quiet %s -- -std=c++17 -isystem %mock | FileCheck %s --implicit-check-not='[device-'
+#include <torch/torch.h>
+
+struct Meter {
+  double sum = 0;
+  void add(double x) { sum += x; }
+};
+struct Net {
+  torch::nn::Linear fc{3, 3};
+  void run(double x) {}
+};
+
+void train(torch::Tensor a, torch::Tensor b, Net &net, torch::optim::SGD &optimizer, bool again) {
+  a = a.cuda();
+  b = b.cuda();
+  Meter meter;
+  for (int i = 0; i < 100; ++i) {
+    torch::Tensor x = a * i, y = b * i, z = a + b, u = a - b, v = a / b;
+    // CHECK: :[[@LINE+3]]:{{[0-9]+}}: {{warning|error}}: 'x.item<double>()' makes the host wait {{.*}} [device-host-sync
+    // CHECK: :[[@LINE+3]]:{{[0-9]+}}: note: read here as well: one copy would bring both
+    // CHECK: :[[@LINE+4]]:{{[0-9]+}}: note: read here as well: one copy would bring both
+    meter.add(x.item<double>());
+    meter.add(y.item<double>());
+    if (again)
+      meter.add(u.view({-1})[0].item<double>());
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: '(a - b).sum().item<double>()' {{.*}} [device-host-sync
+    meter.add((a - b).sum().item<double>());
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'torch::nonzero(a)' {{.*}} [device-host-sync
+    const torch::Tensor used = torch::nonzero(a);
+    meter.add(v.item<double>());
+    optimizer.step();
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'z.cpu()' copies {{.*}} [device-host-sync
+    meter.add(z.cpu().numel());
+    net.run(2);
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'u.cpu()' copies {{.*}} [device-host-sync
+    meter.add(u.cpu().numel());
+    // What a branch reads may not have been read.
+    a = a * 2;
+    if (again)
+      // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'a.cpu()' copies {{.*}} [device-host-sync
+      meter.add(a.cpu().numel());
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'b.cpu()' copies {{.*}} [device-host-sync
+    meter.add(b.cpu().numel());
+  }
+}
