@@ -61,13 +61,17 @@ bool givesWork(const CallExpr *call) {
   return object && !callee->isInStdNamespace() && mayCompute(method->getParent());
 }
 
+const Stmt *parentStatement(ASTContext &context, const Stmt *part) {
+  DynTypedNodeList parents = context.getParents(*part);
+  if (!parents.empty() && parents[0].get<VarDecl>())
+    parents = context.getParents(parents[0]);
+  return parents.empty() ? nullptr : parents[0].get<Stmt>();
+}
+
 // The statement of a block that `part` is in, where it runs whenever the block does.
 const Stmt *statementAround(ASTContext &context, const Stmt *part) {
   while (true) {
-    DynTypedNodeList parents = context.getParents(*part);
-    if (!parents.empty() && parents[0].get<VarDecl>())
-      parents = context.getParents(parents[0]);
-    const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
+    const Stmt *parent = parentStatement(context, part);
     if (!parent)
       return nullptr;
     if (isa<CompoundStmt>(parent))
@@ -83,10 +87,6 @@ const Stmt *statementAround(ASTContext &context, const Stmt *part) {
   }
 }
 
-const CompoundStmt *blockOf(ASTContext &context, const Stmt *statement) {
-  return context.getParents(*statement)[0].get<CompoundStmt>();
-}
-
 } // namespace
 
 bool SourceProgram::isDrained(Code earlier, Code later) {
@@ -95,18 +95,29 @@ bool SourceProgram::isDrained(Code earlier, Code later) {
     return sources.isBeforeInTranslationUnit(one->getEndLoc(), other->getEndLoc());
   };
   const Expr *first = exprOf(earlier), *second = exprOf(later);
-  const Stmt *statement = statementAround(context(), first);
-  const CompoundStmt *block = statement ? blockOf(context(), statement) : nullptr;
-  if (!block || !isBefore(first, second) ||
-      !contains(block, [&](const Stmt *part) { return part == second; }))
+  const Stmt *begin = statementAround(context(), first);
+  if (!begin || !isBefore(first, second))
     return false;
-  return llvm::none_of(block->body(), [&](const Stmt *between) {
-    return !isBefore(between, statement) && contains(between, [&](const Stmt *part) {
-      const auto *call = dyn_cast<CallExpr>(part);
-      return call && call != second && isBefore(first, call) && !isBefore(second, call) &&
-             givesWork(call);
-    });
-  });
+  const auto *block = cast<CompoundStmt>(parentStatement(context(), begin));
+  const Stmt *end = second;
+  while (const Stmt *parent = parentStatement(context(), end)) {
+    if (parent == block)
+      break;
+    end = parent;
+  }
+  const auto is_work = [&](const Stmt *part) {
+    const auto *call = dyn_cast<CallExpr>(part);
+    return call && call != second && isBefore(first, call) && !isBefore(second, call) &&
+           givesWork(call);
+  };
+  for (const Stmt *const *between = llvm::find(block->body(), begin); between != block->body_end();
+       ++between) {
+    if (contains(*between, is_work))
+      return false;
+    if (*between == end)
+      return true;
+  }
+  return false;
 }
 
 } // namespace devsan::analyzer

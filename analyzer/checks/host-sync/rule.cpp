@@ -236,8 +236,10 @@ private:
         .holder = program_.holder(facts_, call, wait.place)};
     if (readsOnly(wait.operation) && isOfEarlier(finding))
       return;
-    if (wait.read)
+    if (wait.read) {
       earlier_ = findings_.size();
+      last_read_ = call;
+    }
     findings_.push_back(std::move(finding));
   }
 
@@ -259,8 +261,9 @@ private:
     const bool waits = (first.needs == Needs::kDevice && !first.holder) ||
                        (first.needs == finding.needs && sameHolder(first, finding));
     if (!waits || program_.loopAround(first.at) != program_.loopAround(finding.at) ||
-        !program_.isDrained(first.at, finding.at))
+        !(program_.isDrained(last_read_, finding.at) || program_.isDrained(first.at, finding.at)))
       return false;
+    last_read_ = finding.at;
     if (first.related.size() < kMaxRelated)
       first.related.push_back(
           {.code = finding.at, .message = "read here as well: one copy would bring both"});
@@ -301,7 +304,8 @@ private:
 
   const FunctionFacts &facts_;
   Program &program_;
-  std::optional<std::size_t> earlier_;      // the finding of the last wait
+  std::optional<std::size_t> earlier_; // the finding of the last wait for data
+  Code last_read_ = {};                // that it stands for
   std::vector<std::pair<Loop, Path>> seen_; // what was reported of each loop's tensors
   Findings findings_;
 };
