@@ -10,22 +10,27 @@ using namespace clang;
 
 namespace {
 
-// Of an object of the program: what its methods do may be work for a device.
-bool mayCompute(const CXXRecordDecl *record) {
-  if (!record || !(record = record->getDefinition()))
+constexpr int kMaxDepth = 3;            // of members in members
+constexpr std::size_t kMaxBetween = 64; // statements from one wait to the next
+
+// Whether what is of a type may be work for a device, or hold what does it.
+bool mayCompute(QualType type, int depth = 0) {
+  type = type.getNonReferenceType().getUnqualifiedType();
+  if (holdsTensor(type) || isModule(type) || depth > kMaxDepth)
     return true;
-  if (derivesFromModule(record))
+  if (type->isPointerType())
+    return !type->getPointeeType()->isCharType() && mayCompute(type->getPointeeType(), depth + 1);
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  if (!record)
+    return !type->isArithmeticType() && !type->isEnumeralType() && !type->isArrayType();
+  record = record->getDefinition();
+  if (!record || isLibraryDecl(record) || derivesFromModule(record))
     return true;
-  const auto computes = [](const FieldDecl *field) {
-    const QualType type = field->getType().getNonReferenceType();
-    const CXXRecordDecl *of_field =
-        type->isPointerType() ? type->getPointeeCXXRecordDecl() : type->getAsCXXRecordDecl();
-    return holdsTensor(type) || isModule(type) || (of_field && isLibraryDecl(of_field));
-  };
-  return llvm::any_of(record->fields(), computes) ||
-         llvm::any_of(record->bases(), [](const CXXBaseSpecifier &base) {
-           return mayCompute(base.getType()->getAsCXXRecordDecl());
-         });
+  if (record->isInStdNamespace())
+    return false; // of what it holds, holdsTensor() tells
+  return llvm::any_of(record->fields(), [&](const FieldDecl *field) {
+    return mayCompute(field->getType(), depth + 1);
+  });
 }
 
 bool takesData(const Expr *argument) {
@@ -41,24 +46,38 @@ bool isAtHand(const FunctionDecl *method) {
   return name == "item" || (!method->getReturnType()->isVoidType() && !readsData(name));
 }
 
+// A call that takes what was read, and nothing else that matters: `meter.add(loss.item())`. Where
+// it is not resolved, as a header is missing, its name tells nothing.
+bool consumes(llvm::ArrayRef<const Expr *> arguments) {
+  return llvm::none_of(arguments, [](const Expr *argument) {
+    return !argument || argument->isTypeDependent() || mayCompute(argument->getType());
+  });
+}
+
 // Whether a call gives the device something to do, other than to hand a result to the host.
-bool givesWork(const CallExpr *call) {
+bool givesWork(const CallExpr *call, bool takes_read) {
   const FunctionDecl *callee = call->getDirectCallee();
-  if (!callee || isa<CUDAKernelCallExpr>(call))
+  const llvm::ArrayRef<const Expr *> arguments(call->getArgs(), call->getNumArgs());
+  if (isa<CUDAKernelCallExpr>(call))
     return true;
+  if (!callee)
+    return !takes_read || !call->getCallee()->isTypeDependent() || !consumes(arguments);
   const auto *method = dyn_cast<CXXMethodDecl>(callee);
   const auto *member_call = dyn_cast<CXXMemberCallExpr>(call);
   const Expr *object = member_call ? member_call->getImplicitObjectArgument() : nullptr;
   if (method && isTensor(method->getFunctionObjectParameterType()))
-    return !isAtHand(callee) ||
-           llvm::any_of(llvm::drop_begin(call->arguments(), object ? 0 : 1), takesData);
+    return !isAtHand(callee) || llvm::any_of(arguments.drop_front(!object), takesData);
   if (callee->getOverloadedOperator() == OO_LessLess) // prints it
     return false;
-  if (llvm::any_of(call->arguments(), takesData))
-    return true;
   if (isLibraryDecl(callee))
-    return !method || !method->isConst() || derivesFromModule(method->getParent());
-  return object && !callee->isInStdNamespace() && mayCompute(method->getParent());
+    return !method || !method->isConst() || derivesFromModule(method->getParent()) ||
+           !consumes(arguments) || callee->getOverloadedOperator() == OO_Call;
+  if (callee->isInStdNamespace())
+    return callee->getOverloadedOperator() == OO_Call || !consumes(arguments);
+  return !takes_read || !consumes(arguments) ||
+         (object && (method->isVirtual() || mayCompute(object->getType()->isPointerType()
+                                                           ? object->getType()->getPointeeType()
+                                                           : object->getType())));
 }
 
 const Stmt *parentStatement(ASTContext &context, const Stmt *part) {
@@ -70,21 +89,31 @@ const Stmt *parentStatement(ASTContext &context, const Stmt *part) {
 
 // The statement of a block that `part` is in, where it runs whenever the block does.
 const Stmt *statementAround(ASTContext &context, const Stmt *part) {
-  while (true) {
-    const Stmt *parent = parentStatement(context, part);
-    if (!parent)
-      return nullptr;
-    if (isa<CompoundStmt>(parent))
-      return part;
+  while (const Stmt *parent = parentStatement(context, part)) {
+    if (isa<CompoundStmt>(parent)) {
+      const Stmt *around = parentStatement(context, parent);
+      return around && isa<SwitchStmt>(around) ? nullptr : part;
+    }
     const auto *binary = dyn_cast<BinaryOperator>(parent);
-    if (isa<LambdaExpr, ForStmt, CXXForRangeStmt, WhileStmt, DoStmt, SwitchStmt,
-            AbstractConditionalOperator, CXXTryStmt>(parent) ||
-        (binary && binary->isLogicalOp() && part != binary->getLHS()))
-      return nullptr;
-    if (const auto *branch = dyn_cast<IfStmt>(parent); branch && part != branch->getCond())
+    const auto *branch = dyn_cast<IfStmt>(parent);
+    if (isa<LambdaExpr, ForStmt, CXXForRangeStmt, WhileStmt, DoStmt, SwitchStmt, SwitchCase,
+            LabelStmt, AbstractConditionalOperator, CXXTryStmt>(parent) ||
+        (binary && binary->isLogicalOp() && part != binary->getLHS()) ||
+        (branch && part != branch->getCond()))
       return nullptr;
     part = parent;
   }
+  return nullptr;
+}
+
+// The user said of the one that it is meant, not of the other.
+bool isSuppressed(const SourceManager &sources, const Expr *wait) {
+  const FileIDAndOffset place = sources.getDecomposedLoc(sources.getFileLoc(wait->getBeginLoc()));
+  const llvm::StringRef text = sources.getBufferData(place.first);
+  const std::size_t line = text.rfind('\n', place.second);
+  const std::size_t before =
+      line == llvm::StringRef::npos || line == 0 ? 0 : text.rfind('\n', line - 1) + 1;
+  return text.slice(before, text.find('\n', place.second)).contains("NOLINT");
 }
 
 } // namespace
@@ -96,7 +125,7 @@ bool SourceProgram::isDrained(Code earlier, Code later) {
   };
   const Expr *first = exprOf(earlier), *second = exprOf(later);
   const Stmt *begin = statementAround(context(), first);
-  if (!begin || !isBefore(first, second))
+  if (!begin || !isBefore(first, second) || isSuppressed(sources, first))
     return false;
   const auto *block = cast<CompoundStmt>(parentStatement(context(), begin));
   const Stmt *end = second;
@@ -106,12 +135,28 @@ bool SourceProgram::isDrained(Code earlier, Code later) {
     end = parent;
   }
   const auto is_work = [&](const Stmt *part) {
+    if (isa<LabelStmt, SwitchCase>(part)) // others come there
+      return true;
+    if (part == second || !isBefore(first, part) || isBefore(second, part))
+      return false;
+    const auto takes_read = [&] {
+      return contains(part, [&](const Stmt *wait) { return wait == first || wait == second; });
+    };
+    if (const auto *lost = dyn_cast<RecoveryExpr>(part))
+      return !takes_read() || lost->subExpressions().empty() ||
+             !consumes(lost->subExpressions().drop_front());
+    if (const auto *made = dyn_cast<CXXConstructExpr>(part)) {
+      const CXXRecordDecl *record = made->getConstructor()->getParent();
+      return !made->getConstructor()->isCopyOrMoveConstructor() && !record->isInStdNamespace() &&
+             (isLibraryDecl(record) ? record->getName().ends_with("Guard")
+                                    : made->getConstructor()->isUserProvided());
+    }
     const auto *call = dyn_cast<CallExpr>(part);
-    return call && call != second && isBefore(first, call) && !isBefore(second, call) &&
-           givesWork(call);
+    return call && givesWork(call, takes_read());
   };
-  for (const Stmt *const *between = llvm::find(block->body(), begin); between != block->body_end();
-       ++between) {
+  std::size_t count = 0;
+  for (auto between = llvm::find(block->body(), begin);
+       between != block->body_end() && count < kMaxBetween; ++between, ++count) {
     if (contains(*between, is_work))
       return false;
     if (*between == end)

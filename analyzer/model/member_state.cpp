@@ -36,14 +36,22 @@ bool written(const FunctionDecl *function, const Expr *value) {
          });
 }
 
-// A method is in another file, where it may move or register whatever there is: its own analysis
-// sees this class as a whole.
+// A class of a header whose methods another file has, where they may move or register whatever
+// there is: that one sees it as a whole.
 bool isContinuedElsewhere(const CXXRecordDecl *record) {
-  return llvm::any_of(record->methods(), [](const CXXMethodDecl *method) {
-    return method->isUserProvided() && !method->isConst() && !method->isStatic() &&
-           !method->isPureVirtual() && !method->hasBody() && !isa<CXXConstructorDecl>(method) &&
-           !isa<CXXDestructorDecl>(method);
-  });
+  const SourceManager &sources = record->getASTContext().getSourceManager();
+  bool lacks = false;
+  for (const CXXMethodDecl *method : record->methods()) {
+    const FunctionDecl *definition = nullptr;
+    if (method->hasBody(definition)) {
+      if (definition->isOutOfLine())
+        return false;
+    } else {
+      lacks |= method->isUserProvided() && !method->isConst() && !method->isStatic() &&
+               !method->isPureVirtual() && !isa<CXXConstructorDecl, CXXDestructorDecl>(method);
+    }
+  }
+  return lacks && !sources.isInMainFile(sources.getFileLoc(record->getLocation()));
 }
 
 // Its constructors are in another file, where they may register whatever there is.

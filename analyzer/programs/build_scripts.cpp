@@ -55,13 +55,10 @@ bool has(WordList arguments, StringRef word) {
 
 // `install(FILES a.h DESTINATION include)`, `install(DIRECTORY src/ PATTERN "*.h" …)`
 bool installsHeaders(const Command &command) {
-  const bool is_of_folder = has(command.second, "directory") && !has(command.second, "share");
-  return command.first == "install" &&
-         (is_of_folder || llvm::any_of(command.second, [](StringRef name) {
-            return llvm::is_contained({"h", "hpp", "hh", "cuh"}, name) ||
-                   name.contains("include") || name.contains("header") || name.contains("hdr") ||
-                   name.contains(".h");
-          }));
+  return command.first == "install" && llvm::any_of(command.second, [](StringRef name) {
+           return llvm::is_contained({"h", "hpp", "hh", "cuh"}, name) || name.contains("include") ||
+                  name.contains("header") || name.contains("hdr") || name.contains(".h");
+         });
 }
 
 // What a CMake file offers others: headers, targets for their builds, modules of other languages.
@@ -71,13 +68,16 @@ bool offers(const Command &command) {
     return installsHeaders(command) || has(arguments, "export");
   if (name == "catkin_package")
     return has(arguments, "libraries");
-  return llvm::StringSwitch<bool>(name)
-      .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
-              "swig_add_library", "swig_add_module"},
-             true)
-      .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
-      .Case("rclcpp_components_register_node", true)
-      .Default(false);
+  if (name == "set_target_properties")
+    return has(arguments, "public_header");
+  return name == "generate_export_header" ||
+         llvm::StringSwitch<bool>(name)
+             .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
+                     "swig_add_library", "swig_add_module"},
+                    true)
+             .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
+             .Case("rclcpp_components_register_node", true)
+             .Default(false);
 }
 
 // Whether it makes a library that could be used without headers of its own: it is installed, shared
@@ -101,15 +101,15 @@ bool makesLibrary(llvm::ArrayRef<Command> commands) {
   return makes;
 }
 
+bool makesModule(const Command &command) {
+  return command.first == "add_library" && has(command.second, "module");
+}
+
 // `add_library(name MODULE …)`, `juce_add_plugin(…)`: what another program loads, and calls by an
 // interface of its own.
 bool makesPlugin(const Command &command) {
-  return (command.first == "add_library" && has(command.second, "module")) ||
-         command.first.contains("add_plugin") || command.first.contains("loadablemodule") ||
-         (command.first.ends_with("_module") &&
-          llvm::none_of(llvm::ArrayRef<StringRef>{"pybind", "nanobind", "swig", "python", "ament",
-                                                  "qml", "extension"},
-                        [&](StringRef word) { return command.first.contains(word); }));
+  return makesModule(command) || command.first.contains("add_plugin") ||
+         command.first.contains("loadablemodule");
 }
 
 // A library that is not part of a program alone, as far as the command tells.
@@ -153,6 +153,7 @@ Build &Build::operator|=(const Build &other) {
   makes_library |= other.makes_library;
   makes_program |= other.makes_program;
   makes_loadable |= other.makes_loadable;
+  makes_module |= other.makes_module;
   makes_plugin |= other.makes_plugin;
   return *this;
 }
@@ -165,6 +166,7 @@ Build buildOf(StringRef path, StringRef text) {
     const CMakeFile file(text);
     build.offers = llvm::any_of(file.commands, offers);
     build.makes_library = makesLibrary(file.commands);
+    build.makes_module = llvm::any_of(file.commands, makesModule);
     build.makes_plugin = llvm::any_of(file.commands, makesPlugin);
     build.makes_loadable = llvm::any_of(file.commands, mayBeLoadable);
     build.makes_program = llvm::any_of(file.commands, [](const Command &command) {

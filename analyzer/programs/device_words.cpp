@@ -164,7 +164,8 @@ private:
       found_.texts_of_devices.push_back(nameAfter(i).str());
     if ((word == "to" || word == "device") && at(i + 1) == "(")
       addTarget(insideBrackets(i + 1));
-    if (isForOthers(word) && !addExportMacro(i))
+    const bool is_visible = word == "visibility" && at(i + 2) == "\"default\"";
+    if ((isForOthers(word) || is_visible) && !addExportMacro(i))
       found_.is_for_others = true;
     found_.has_main |= word == "main" && at(i + 1) == "(";
     found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY") ||

@@ -82,6 +82,15 @@ bool reaches(const std::string &script, const std::string &root) {
          has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
+bool namesFile(StringRef text, StringRef name) {
+  const auto is_of_name = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; };
+  for (std::size_t at = text.find(name); at != StringRef::npos; at = text.find(name, at + 1))
+    if ((at == 0 || !is_of_name(text[at - 1])) &&
+        (at + name.size() == text.size() || !is_of_name(text[at + name.size()])))
+      return true;
+  return false;
+}
+
 bool namesPatterns(StringRef build) {
   const std::string text = build.lower();
   return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",

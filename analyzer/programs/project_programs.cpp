@@ -141,12 +141,16 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   // A build speaks of what lies below it, or of what it names; a script of anything.
   const auto is_of_torch = [&](StringRef path, StringRef text) {
     StringRef folder = llvm::sys::path::parent_path(path);
-    if (path.ends_with(".cmake")) // which one above includes
+    // One above includes it.
+    while (path.ends_with(".cmake") && folder.size() > root.size() &&
+           !llvm::is_contained(builds, (folder + "/CMakeLists.txt").str()))
       folder = llvm::sys::path::parent_path(folder);
     return path.ends_with(".py") || llvm::any_of(project.files, [&](const File &file) {
-             const StringRef source = file.path;
-             return file.words.names_torch && (source.starts_with((folder + "/").str()) ||
-                                               text.contains(llvm::sys::path::filename(source)));
+             const StringRef source = file.path, name = llvm::sys::path::filename(source);
+             return file.words.names_torch &&
+                    (source.starts_with((folder + "/").str()) ||
+                     (namesFile(text, name) &&
+                      !project.by_path.contains((folder + "/" + name).str())));
            });
   };
   Build built;
@@ -166,7 +170,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;
   const bool has_own_library = built.makes_library && has_own_main && built.makes_program;
   const bool is_for_others = built.offers || (built.makes_library && !has_own_library) ||
-                             (built.makes_plugin && has_own_main) || (!has_own_main && !is_plugin);
+                             (built.makes_module && has_own_main) || (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   // Those who use it have devices of their own, and what is not seen may choose any.
   DeviceUse of_build{.stream = built.has_stream_per_thread};

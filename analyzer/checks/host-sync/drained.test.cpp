@@ -29,6 +29,7 @@ void train(torch::Tensor a, torch::Tensor b, Net &net, torch::optim::SGD &optimi
     meter.add((a - b).sum().item<double>());
     // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'torch::nonzero(a)' {{.*}} [device-host-sync
     const torch::Tensor used = torch::nonzero(a);
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'v.item<double>()' {{.*}} [device-host-sync
     meter.add(v.item<double>());
     optimizer.step();
     // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'z.cpu()' copies {{.*}} [device-host-sync
@@ -43,5 +44,42 @@ void train(torch::Tensor a, torch::Tensor b, Net &net, torch::optim::SGD &optimi
       meter.add(a.cpu().numel());
     // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'b.cpu()' copies {{.*}} [device-host-sync
     meter.add(b.cpu().numel());
+  }
+}
+
+void launch(float *data);
+void trainStep();
+struct Agent {
+  torch::nn::Linear fc{3, 3};
+  void step();
+};
+struct Owner {
+  Agent agent;
+  void step();
+};
+// What may give the device work between two waits; each wait is one then.
+void work(torch::Tensor a, torch::Tensor b, Owner &owner, int k) {
+  a = a.cuda();
+  b = b.cuda();
+  Meter meter;
+  // CHECK-COUNT-8: [device-host-sync
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); launch(y.data_ptr<float>()); meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); trainStep(); meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); owner.step(); meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); if (k) goto next; next: meter.add(y.item<double>()); }
+  // CHECK: :[[@LINE+2]]:{{[0-9]+}}: {{warning|error}}: 'y.item<double>()' {{.*}} [device-host-sync
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); /* NOLINT(device-host-sync) */ (void)0;
+    meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) {
+    auto x = a * i, y = b * i;
+    switch (k) {
+    case 0:
+      // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'x.item<double>()' {{.*}} [device-host-sync
+      meter.add(x.item<double>());
+      break;
+    case 1:
+      // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'y.item<double>()' {{.*}} [device-host-sync
+      meter.add(y.item<double>());
+    }
   }
 }

@@ -236,7 +236,7 @@ private:
         .holder = program_.holder(facts_, call, wait.place)};
     if (readsOnly(wait.operation) && isOfEarlier(finding))
       return;
-    if (wait.read) {
+    if (readsOnly(wait.operation)) {
       earlier_ = findings_.size();
       last_read_ = call;
     }
@@ -249,8 +249,8 @@ private:
 
   // Others compute something first.
   static bool readsOnly(const Operation &operation) {
-    return operation.kind == Operation::Kind::kMove || operation.name == "item" ||
-           operation.name == "operator<<";
+    return (operation.kind == Operation::Kind::kMove && operation.target.place.onHost()) ||
+           operation.name == "item" || operation.name == "operator<<";
   }
 
   // `a.item()` after `b.item()`: the first wait was for both, if it is one.
@@ -260,7 +260,8 @@ private:
     RuleFinding &first = findings_[*earlier_];
     const bool waits = (first.needs == Needs::kDevice && !first.holder) ||
                        (first.needs == finding.needs && sameHolder(first, finding));
-    if (!waits || program_.loopAround(first.at) != program_.loopAround(finding.at) ||
+    if (!waits || first.from != finding.from ||
+        program_.loopAround(first.at) != program_.loopAround(finding.at) ||
         !(program_.isDrained(last_read_, finding.at) || program_.isDrained(first.at, finding.at)))
       return false;
     last_read_ = finding.at;
@@ -304,8 +305,8 @@ private:
 
   const FunctionFacts &facts_;
   Program &program_;
-  std::optional<std::size_t> earlier_; // the finding of the last wait for data
-  Code last_read_ = {};                // that it stands for
+  std::optional<std::size_t> earlier_;      // the finding of the last wait for data
+  Code last_read_ = {};                     // that it stands for
   std::vector<std::pair<Loop, Path>> seen_; // what was reported of each loop's tensors
   Findings findings_;
 };
