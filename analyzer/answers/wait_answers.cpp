@@ -18,8 +18,11 @@ bool mayCompute(QualType type, int depth = 0) {
   type = type.getNonReferenceType().getUnqualifiedType();
   if (holdsTensor(type) || isModule(type) || depth > kMaxDepth)
     return true;
-  if (type->isPointerType())
-    return !type->getPointeeType()->isCharType() && mayCompute(type->getPointeeType(), depth + 1);
+  if (type->isPointerType()) {
+    const QualType pointee = type->getPointeeType();
+    return !pointee->isCharType() && // a text; others may be memory of the device
+           (pointee->isArithmeticType() || mayCompute(pointee, depth + 1));
+  }
   const CXXRecordDecl *record = type->getAsCXXRecordDecl();
   if (!record)
     return !type->isArithmeticType() && !type->isEnumeralType() && !type->isArrayType();
@@ -65,7 +68,7 @@ bool givesWork(const CallExpr *call, bool takes_read) {
   const auto *method = dyn_cast<CXXMethodDecl>(callee);
   const auto *member_call = dyn_cast<CXXMemberCallExpr>(call);
   const Expr *object = member_call ? member_call->getImplicitObjectArgument() : nullptr;
-  if (method && isTensor(method->getFunctionObjectParameterType()))
+  if (method && method->isInstance() && isTensor(method->getFunctionObjectParameterType()))
     return !isAtHand(callee) || llvm::any_of(arguments.drop_front(!object), takesData);
   if (callee->getOverloadedOperator() == OO_LessLess) // prints it
     return false;
