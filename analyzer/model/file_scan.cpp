@@ -183,6 +183,8 @@ public:
       noteMaking(call, callee);
     if (callee && function_)
       callees_.insert(call->getCallee()->IgnoreParenImpCasts());
+    if (function_ && !callee)
+      noteUnresolved(call);
     if (!function_ || !callee)
       return true;
     scan_.trains |= nameOf(callee) == "backward" && isTorchDecl(callee);
@@ -214,6 +216,25 @@ private:
     return space->getParent()->getRedeclContext()->isTranslationUnit()
                ? !llvm::is_contained(kLibraries, space->getName()) || !isInLibraryFile(decl)
                : true;
+  }
+
+  // `draw(image, scores)`, where the type of the image is in a header that is missing: it calls
+  // what has that name and as many parameters.
+  void noteUnresolved(const CallExpr *call) {
+    const auto *overloads =
+        dyn_cast<UnresolvedLookupExpr>(call->getCallee()->IgnoreParenImpCasts());
+    if (!overloads || function_->isDependentContext())
+      return;
+    callees_.insert(overloads);
+    for (const NamedDecl *decl : overloads->decls()) {
+      const auto *function = dyn_cast<FunctionDecl>(decl->getUnderlyingDecl());
+      if (function && !isLibraryDecl(function) &&
+          call->getNumArgs() >= function->getMinRequiredArguments() &&
+          call->getNumArgs() <= function->getNumParams())
+        scan_.callers[function->getCanonicalDecl()].push_back({function_, call});
+      else if (const FunctionDecl *other = decl->getUnderlyingDecl()->getAsFunction())
+        noteMention(call, other);
+    }
   }
 
   void noteMention(const Expr *mention, const FunctionDecl *function) {
