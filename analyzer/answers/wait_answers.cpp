@@ -36,6 +36,11 @@ bool mayCompute(QualType type, int depth = 0) {
   });
 }
 
+QualType pointedTo(QualType type) {
+  type = type.getNonReferenceType();
+  return type->isPointerType() ? type->getPointeeType() : type;
+}
+
 bool takesData(const Expr *argument) {
   const QualType type = argument->getType().getNonReferenceType();
   return holdsTensor(type) || isModule(type);
@@ -68,7 +73,10 @@ bool givesWork(const CallExpr *call, bool takes_read) {
   const auto *method = dyn_cast<CXXMethodDecl>(callee);
   const auto *member_call = dyn_cast<CXXMemberCallExpr>(call);
   const Expr *object = member_call ? member_call->getImplicitObjectArgument() : nullptr;
-  if (method && method->isInstance() && isTensor(method->getFunctionObjectParameterType()))
+  const Expr *receiver = object                           ? object
+                         : isa<CXXOperatorCallExpr>(call) ? call->getArg(0)
+                                                          : nullptr;
+  if (method && method->isInstance() && receiver && isTensor(pointedTo(receiver->getType())))
     return !isAtHand(callee) || llvm::any_of(arguments.drop_front(!object), takesData);
   if (callee->getOverloadedOperator() == OO_LessLess) // prints it
     return false;
@@ -78,9 +86,7 @@ bool givesWork(const CallExpr *call, bool takes_read) {
   if (callee->isInStdNamespace())
     return callee->getOverloadedOperator() == OO_Call || !consumes(arguments);
   return !takes_read || !consumes(arguments) ||
-         (object && (method->isVirtual() || mayCompute(object->getType()->isPointerType()
-                                                           ? object->getType()->getPointeeType()
-                                                           : object->getType())));
+         (object && (method->isVirtual() || mayCompute(pointedTo(object->getType()))));
 }
 
 const Stmt *parentStatement(ASTContext &context, const Stmt *part) {
@@ -111,12 +117,12 @@ const Stmt *statementAround(ASTContext &context, const Stmt *part) {
 
 // The user said of the one that it is meant, not of the other.
 bool isSuppressed(const SourceManager &sources, const Expr *wait) {
-  const FileIDAndOffset place = sources.getDecomposedLoc(sources.getFileLoc(wait->getBeginLoc()));
-  const llvm::StringRef text = sources.getBufferData(place.first);
-  const std::size_t line = text.rfind('\n', place.second);
+  const auto [file, place] = sources.getDecomposedLoc(sources.getFileLoc(wait->getBeginLoc()));
+  const llvm::StringRef text = sources.getBufferData(file);
+  const std::size_t line = text.rfind('\n', place);
   const std::size_t before =
       line == llvm::StringRef::npos || line == 0 ? 0 : text.rfind('\n', line - 1) + 1;
-  return text.slice(before, text.find('\n', place.second)).contains("NOLINT");
+  return text.slice(before, text.find('\n', place)).contains("NOLINT");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "analyzer/model/member_state.h"
 
 #include "analyzer/ast/ast_visitor.h"
+#include "analyzer/ast/clang_compat.h"
 #include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/ast/unresolved_code.h"
@@ -48,7 +49,7 @@ bool isContinuedElsewhere(const CXXRecordDecl *record) {
         return false;
     } else {
       lacks |= method->isUserProvided() && !method->isConst() && !method->isStatic() &&
-               !method->isPureVirtual() && !isa<CXXConstructorDecl, CXXDestructorDecl>(method);
+               !isPureVirtual(method) && !isa<CXXConstructorDecl, CXXDestructorDecl>(method);
     }
   }
   return lacks && !sources.isInMainFile(sources.getFileLoc(record->getLocation()));
