@@ -10,12 +10,26 @@ using namespace clang;
 
 namespace {
 
-constexpr int kMaxDepth = 3;            // of members in members
+constexpr int kMaxDepth = 2;            // of members in members
 constexpr std::size_t kMaxBetween = 64; // statements from one wait to the next
 
+bool mayCompute(QualType type, int depth = 0);
+
+// By what it holds: `std::vector<Agent>`, `std::function<void()>`.
+bool mayComputeStd(const CXXRecordDecl *record, int depth) {
+  const auto *holder = dyn_cast<ClassTemplateSpecializationDecl>(record);
+  return holder &&
+         llvm::any_of(holder->getTemplateArgs().asArray(), [&](const TemplateArgument &held) {
+           return held.getKind() == TemplateArgument::Type &&
+                  mayCompute(held.getAsType(), depth + 1);
+         });
+}
+
 // Whether what is of a type may be work for a device, or hold what does it.
-bool mayCompute(QualType type, int depth = 0) {
+bool mayCompute(QualType type, int depth) {
   type = type.getNonReferenceType().getUnqualifiedType();
+  if (type->isArithmeticType() || type->isEnumeralType())
+    return false;
   if (holdsTensor(type) || isModule(type) || depth > kMaxDepth)
     return true;
   if (type->isPointerType()) {
@@ -23,17 +37,22 @@ bool mayCompute(QualType type, int depth = 0) {
     return !pointee->isCharType() && // a text; others may be memory of the device
            (pointee->isArithmeticType() || mayCompute(pointee, depth + 1));
   }
+  if (type->isArrayType())
+    return mayCompute(QualType(type->getArrayElementTypeNoTypeQual(), 0), depth + 1);
   const CXXRecordDecl *record = type->getAsCXXRecordDecl();
-  if (!record)
-    return !type->isArithmeticType() && !type->isEnumeralType() && !type->isArrayType();
-  record = record->getDefinition();
-  if (!record || isLibraryDecl(record) || derivesFromModule(record))
+  record = record ? record->getDefinition() : nullptr;
+  if (!record || record->isLambda() || isLibraryDecl(record) || derivesFromModule(record))
     return true;
+  if (record->isEmpty())
+    return false; // an allocator
   if (record->isInStdNamespace())
-    return false; // of what it holds, holdsTensor() tells
-  return llvm::any_of(record->fields(), [&](const FieldDecl *field) {
-    return mayCompute(field->getType(), depth + 1);
-  });
+    return mayComputeStd(record, depth);
+  return llvm::any_of(
+             record->fields(),
+             [&](const FieldDecl *field) { return mayCompute(field->getType(), depth + 1); }) ||
+         llvm::any_of(record->bases(), [&](const CXXBaseSpecifier &base) {
+           return mayCompute(base.getType(), depth + 1);
+         });
 }
 
 QualType pointedTo(QualType type) {
@@ -141,6 +160,8 @@ bool SourceProgram::isDrained(Code earlier, Code later) {
   while (const Stmt *parent = parentStatement(context(), end)) {
     if (parent == block)
       break;
+    if (isa<LambdaExpr>(parent))
+      return false; // it runs when it is called
     end = parent;
   }
   const auto is_work = [&](const Stmt *part) {

@@ -7,6 +7,8 @@
 namespace devsan::analyzer {
 
 bool isBuildFile(llvm::StringRef path);
+
+// What a build file says, or several together.
 struct Build {
   bool has_stream_per_thread = false; // the default one is another in each thread
   bool offers = false;                // headers, targets or modules to others, or a script loads it
@@ -18,7 +20,6 @@ struct Build {
 
   Build &operator|=(const Build &other);
 };
-// Of a build file.
 Build buildOf(llvm::StringRef path, llvm::StringRef text);
 
 } // namespace devsan::analyzer

@@ -82,13 +82,16 @@ bool reaches(const std::string &script, const std::string &root) {
          has("\"..\"") || has("pardir") || has("parent") || has("dirname(");
 }
 
-bool namesFile(StringRef text, StringRef name) {
-  const auto is_of_name = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; };
-  for (std::size_t at = text.find(name); at != StringRef::npos; at = text.find(name, at + 1))
-    if ((at == 0 || !is_of_name(text[at - 1])) &&
-        (at + name.size() == text.size() || !is_of_name(text[at + name.size()])))
-      return true;
-  return false;
+std::vector<StringRef> fileNamesIn(StringRef text) {
+  const auto is_of_name = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '-' || c == '+' || c == '.';
+  };
+  std::vector<StringRef> names;
+  while (!(text = text.drop_until(is_of_name)).empty()) {
+    names.push_back(text.take_while(is_of_name));
+    text = text.drop_front(names.back().size());
+  }
+  return names;
 }
 
 bool namesPatterns(StringRef build) {

@@ -39,8 +39,8 @@ bool callsNothing(llvm::StringRef path);
 // A script, a job or a tool's settings, which may say how to compile.
 bool mayCompile(llvm::StringRef path);
 
-// A text has it as a word.
-bool namesFile(llvm::StringRef text, llvm::StringRef name);
+// What may be names of files in a text, without their folders.
+std::vector<llvm::StringRef> fileNamesIn(llvm::StringRef text);
 
 // A build takes more sources than it names: `*.cpp`, `${name}.cpp`.
 bool namesPatterns(llvm::StringRef build);

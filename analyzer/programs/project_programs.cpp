@@ -139,18 +139,25 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   project.findNamedDevices();
   project.findExports();
   // A build speaks of what lies below it, or of what it names; a script of anything.
+  llvm::StringSet<> torch_folders, torch_names;
+  for (const File &file : project.files)
+    if (file.words.names_torch) {
+      torch_names.insert(llvm::sys::path::filename(file.path));
+      for (StringRef folder = llvm::sys::path::parent_path(file.path);
+           folder.size() >= root.size() && torch_folders.insert(folder).second;)
+        folder = llvm::sys::path::parent_path(folder);
+    }
+  const llvm::StringSet<> build_paths(llvm::from_range, builds);
   const auto is_of_torch = [&](StringRef path, StringRef text) {
     StringRef folder = llvm::sys::path::parent_path(path);
     // One above includes it.
     while (path.ends_with(".cmake") && folder.size() > root.size() &&
-           !llvm::is_contained(builds, (folder + "/CMakeLists.txt").str()))
+           !build_paths.contains((folder + "/CMakeLists.txt").str()))
       folder = llvm::sys::path::parent_path(folder);
-    return path.ends_with(".py") || llvm::any_of(project.files, [&](const File &file) {
-             const StringRef source = file.path, name = llvm::sys::path::filename(source);
-             return file.words.names_torch &&
-                    (source.starts_with((folder + "/").str()) ||
-                     (namesFile(text, name) &&
-                      !project.by_path.contains((folder + "/" + name).str())));
+    return path.ends_with(".py") || torch_folders.contains(folder) ||
+           llvm::any_of(fileNamesIn(text), [&](StringRef name) {
+             return torch_names.contains(name) &&
+                    !project.by_path.contains((folder + "/" + name).str());
            });
   };
   Build built;

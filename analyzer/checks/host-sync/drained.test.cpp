@@ -57,12 +57,22 @@ struct Owner {
   Agent agent;
   void step();
 };
+struct Base {
+  Agent agent;
+};
+struct Derived : Base {
+  void add(double x);
+};
+void useHolder(const std::vector<Agent> &agents, double x);
 // What may give the device work between two waits; each wait is one then.
-void work(torch::Tensor a, torch::Tensor b, Owner &owner, int k) {
+void work(torch::Tensor a, torch::Tensor b, Owner &owner, Derived &derived, const std::vector<Agent> &agents, int k) {
   a = a.cuda();
   b = b.cuda();
   Meter meter;
-  // CHECK-COUNT-8: [device-host-sync
+  // CHECK-COUNT-14: [device-host-sync
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; derived.add(x.item<double>()); meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; useHolder(agents, x.item<double>()); meter.add(y.item<double>()); }
+  for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); auto read = [&] { return y.item<double>(); }; trainStep(); read(); }
   for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); launch(y.data_ptr<float>()); meter.add(y.item<double>()); }
   for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); trainStep(); meter.add(y.item<double>()); }
   for (int i = 0; i < 3; ++i) { auto x = a * i, y = b * i; meter.add(x.item<double>()); owner.step(); meter.add(y.item<double>()); }
