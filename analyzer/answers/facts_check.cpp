@@ -90,6 +90,7 @@ void FactsCheck::report(RuleFinding finding) {
                       .fix = hintsOf(finding.fix),
                       .caution = std::move(finding.caution),
                       .needs = finding.needs,
+                      .is_for_libraries = finding.is_for_libraries,
                       .launcher = std::move(finding.launcher),
                       .servants = std::move(finding.servants),
                       .steps = std::move(finding.steps),

@@ -92,6 +92,8 @@ public:
   bool isDeclaredIn(Variable variable, Loop loop) override;
   bool isOverBefore(Loop inner, Loop outer, Code code) override;
   bool isDrained(Code earlier, Code later) override;
+  HostUse hostUse(Code read, Function function) override;
+  bool isBeforeBackward(Code read, Function function) override;
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;
@@ -119,6 +121,8 @@ public:
   DeviceParameter deviceParameter(Code call) override;
   std::vector<Variable> devicesIn(Code call) override;
   bool hasZeroSize(Code factory) override;
+  bool isConstantData(Code factory) override;
+  bool hasVariableIndex(Code element) override;
   bool isLibraryModule(Code module) override;
   bool isOverOrdinaryMemory(Code factory) override;
   std::optional<Path> source(const FunctionFacts &facts, Code code) override;

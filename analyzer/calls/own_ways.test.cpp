@@ -27,8 +27,8 @@ struct State {
   void fill(torch::Device device);
 };
 #define TIMES(code) for (int i = 0; i < 3; ++i) code
-#define SHOW(x) show(x)
-void show(double x);
+#define SHOW(x) total += x
+static double total = 0;
 void ofPair(const std::pair<torch::Tensor, torch::Tensor> &both);
 void ofStart(const State &state);
 void ofElement(const State &state);
@@ -43,15 +43,15 @@ void ofLambda(torch::Device device);
 #include "read.h"
 static const torch::Device kHost(torch::kCPU); // the file deals with devices
 
-void ofPair(const std::pair<torch::Tensor, torch::Tensor> &both) { while (both.first.sum().item<double>() > 0); }
-void ofStart(const State &state) { while (state.started.sum().item<double>() > 0); }
-void ofElement(const State &state) { while (state.parts[0].sum().item<double>() > 0); }
-void ofQueue(State &state) { while (state.waiting.front().sum().item<double>() > 0); }
-void ofGlobal() { while (weights.sum().item<double>() > 0); }
-void ofCallback(torch::Tensor x) { while (x.sum().item<double>() > 0); }
+void ofPair(const std::pair<torch::Tensor, torch::Tensor> &both) { while (true) total += both.first.sum().item<double>(); }
+void ofStart(const State &state) { while (true) total += state.started.sum().item<double>(); }
+void ofElement(const State &state) { while (true) total += state.parts[0].sum().item<double>(); }
+void ofQueue(State &state) { while (true) total += state.waiting.front().sum().item<double>(); }
+void ofGlobal() { while (true) total += weights.sum().item<double>(); }
+void ofCallback(torch::Tensor x) { while (true) total += x.sum().item<double>(); }
 void ofMacro(torch::Tensor x) { TIMES(SHOW(x.sum().item<double>());) }
-void ofChoice(torch::Tensor x, torch::Device device) { while (true) { if (x.device() != device) x = x.to(device); show(x.sum().item<double>()); } }
-void ofLambda(torch::Device device) { auto moved = [&](torch::Tensor y) { return y.to(device); }; while (moved(torch::ones(3)).sum().item<double>() > 0); }
+void ofChoice(torch::Tensor x, torch::Device device) { while (true) { if (x.device() != device) x = x.to(device); total += x.sum().item<double>(); } }
+void ofLambda(torch::Device device) { auto moved = [&](torch::Tensor y) { return y.to(device); }; while (true) total += moved(torch::ones(3)).sum().item<double>(); }
 
 //--- app/main.cpp
 #include "read.h"

@@ -39,7 +39,7 @@ enum class Needs {
   kDevice,            // something lies on another device than the CPU
   kDeviceData,        // and so do the data, of which the file tells nothing
   kOtherDevice,       // not only on the first one
-  kOtherDeviceOrHost, // the same, or on the host where there is no other
+  kOtherDeviceOrHost, // the same, or on the one that a setting says, or the machine has
   kOtherStream,       // not all work is on the default streams
 };
 
@@ -64,6 +64,8 @@ struct RuleFinding {
   Edits fix = {};
   std::string caution = {}; // what the fix changes beside the code: it is made only when asked for
   Needs needs = Needs::kNothing;
+  // What a program does so with its own data, it wants: only others, who call a library, may not.
+  bool is_for_libraries = false;
   // The finding holds only where others do: USR of a function of another file that has to launch,
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};

@@ -38,6 +38,15 @@ enum class Argument { kNoParameter, kLeftOut, kFalse, kTrue, kUnknown };
 // How a call may be told the device: by an argument behind the last one, by another, not at all.
 enum class DeviceParameter { kNone, kSomewhere, kNext };
 
+// What becomes of a value that the host reads, in each turn of the loop.
+enum class HostUse {
+  kOther,    // it decides something, goes to who knows where, is kept for others
+  kGathered, // with those of other turns
+  kSeldom,   // every so many turns
+  kShown,
+  kTensors, // they are computed with it
+};
+
 class Program {
 public:
   virtual ~Program();
@@ -129,9 +138,12 @@ public:
   virtual bool isDeclaredIn(Variable variable, Loop loop) = 0;
   // `inner` is in `outer`, or in the same function where that is null, and over before `code`.
   virtual bool isOverBefore(Loop inner, Loop outer, Code code) = 0;
-  // Of the loop around it: under no condition.
   // The host waited at `earlier`, and before `later` nothing gives the device work.
   virtual bool isDrained(Code earlier, Code later) = 0;
+  virtual HostUse hostUse(Code read, Function function) = 0;
+  // A backward pass follows in the same turn of the loop.
+  virtual bool isBeforeBackward(Code read, Function function) = 0;
+  // Of the loop around it: under no condition.
   virtual bool isOnEveryTurn(Code code) = 0;
   virtual bool isUnconditional(Code code) = 0; // runs once, whenever its function does
   virtual bool isInBranch(Code code) = 0;      // of an `if`, a `switch` or a choice
@@ -160,6 +172,8 @@ public:
   virtual DeviceParameter deviceParameter(Code call) = 0;
   virtual std::vector<Variable> devicesIn(Code call) = 0; // variables that its arguments mention
   virtual bool hasZeroSize(Code factory) = 0;             // empty({0}), tensor({})
+  virtual bool isConstantData(Code factory) = 0;          // tensor({1.0, 2.0}), tensor({n})
+  virtual bool hasVariableIndex(Code element) = 0;        // x[i], x.index({i, 0})
   virtual bool isLibraryModule(Code module) = 0;
   // A tensor is laid over memory that a container or variable holds.
   virtual bool isOverOrdinaryMemory(Code factory) = 0;

@@ -33,6 +33,7 @@ struct Diagnosis {
   llvm::SmallVector<clang::FixItHint, 4> fix = {};
   std::string caution = {}; // what the fix changes beside the code: it is made only when asked for
   Needs needs = Needs::kNothing;
+  bool is_for_libraries = false; // see RuleFinding
   // The finding holds only where others do: USR of a function of another file that has to launch,
   // USRs of functions of which a function with tensors has to call one.
   std::string launcher = {};

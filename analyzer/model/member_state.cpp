@@ -203,6 +203,28 @@ void collectKeptModules(const std::vector<const CXXMethodDecl *> &methods, Membe
       });
 }
 
+// update() brings all that it is given to the host, where the state is.
+bool takesOntoHost(DeviceModel &model, const std::vector<const CXXMethodDecl *> &methods) {
+  bool takes = false;
+  for (const CXXMethodDecl *method : methods) {
+    const FunctionFacts *facts = nameOf(method) == "update" ? model.facts(method) : nullptr;
+    if (!facts)
+      continue;
+    for (const ParmVarDecl *parameter : method->parameters()) {
+      if (!isTensor(parameter->getType().getNonReferenceType()))
+        continue;
+      const Path path{parameter, {}};
+      takes = llvm::any_of(facts->operations, [&](const Operation &operation) {
+        return operation.kind == Operation::Kind::kMove && operation.target.place.onHost() &&
+               !operation.operands.empty() && facts->path(operation.operands.front().expr) == path;
+      });
+      if (!takes)
+        return false;
+    }
+  }
+  return takes;
+}
+
 } // namespace
 
 ClassFacts MemberStates::factsOf(const CXXRecordDecl *record) {
@@ -229,6 +251,7 @@ std::vector<MemberState> MemberStates::of(const CXXRecordDecl *record) {
     return {};
   const std::vector<const CXXMethodDecl *> methods = definitionsOf(record);
   if (registersElsewhere(methods) ||
+      (!derivesFromModule(record) && takesOntoHost(model_, methods)) ||
       (isContinuedElsewhere(record) && !unmatched_->contains(record->getCanonicalDecl())))
     return {};
   bool constructed = false;

@@ -115,9 +115,10 @@ bool makesPlugin(const Command &command) {
 // A library that is not part of a program alone, as far as the command tells.
 bool mayBeLoadable(const Command &command) {
   const auto &[name, arguments] = command;
-  if (name == "add_library" || name == "cuda_add_library")
-    return llvm::none_of(llvm::ArrayRef<StringRef>{"static", "object", "interface", "imported"},
-                         [&](StringRef kind) { return has(arguments, kind); });
+  if (name == "add_library" || name == "cuda_add_library") // a static one, if nothing else is said
+    return has(arguments, "shared") || has(arguments, "module");
+  if (name == "set" || name == "option")
+    return has(arguments, "build_shared_libs");
   const bool is_of_cmake = llvm::StringSwitch<bool>(name)
                                .Cases({"find_library", "link_libraries"}, true)
                                .Cases({"target_link_libraries", "pkg_check_modules"}, true)
@@ -155,6 +156,7 @@ Build &Build::operator|=(const Build &other) {
   makes_loadable |= other.makes_loadable;
   makes_module |= other.makes_module;
   makes_plugin |= other.makes_plugin;
+  has_libraries |= other.has_libraries;
   return *this;
 }
 
@@ -168,6 +170,9 @@ Build buildOf(StringRef path, StringRef text) {
     build.makes_library = makesLibrary(file.commands);
     build.makes_module = llvm::any_of(file.commands, makesModule);
     build.makes_plugin = llvm::any_of(file.commands, makesPlugin);
+    build.has_libraries = llvm::any_of(file.commands, [](const Command &command) {
+      return command.first.ends_with("add_library");
+    });
     build.makes_loadable = llvm::any_of(file.commands, mayBeLoadable);
     build.makes_program = llvm::any_of(file.commands, [](const Command &command) {
       return command.first.ends_with("add_executable");
@@ -180,7 +185,9 @@ Build buildOf(StringRef path, StringRef text) {
     build.makes_program = says("executable(");
     build.makes_loadable = says("librar") || says("module(");
   } else if (name.starts_with("BUILD")) {
-    build.offers = says("visibility:public") || says("linkshared");
+    build.offers = says("linkshared");
+    build.makes_library = says("visibility:public");
+    build.makes_program = says("cc_binary(");
     build.makes_loadable = true;
   } else if (name.ends_with(".pro")) {
     build.offers = llvm::any_of(llvm::split(text, '\n'), [](StringRef line) {
@@ -190,13 +197,14 @@ Build buildOf(StringRef path, StringRef text) {
   } else if (isMakefile(name)) {
     build.offers = says("-shared") || says("LTLIBRARIES") || says("_LIBRARIES") ||
                    (says("install") && (says(".a") || says(".so")));
-    build.makes_loadable = true;
+    build.makes_loadable = says("shared") || says(".so") || says("dylib") || says("include ");
   } else {
     build.offers = says("DynamicLibrary");
     build.makes_program = says("<ConfigurationType>Application<");
     build.makes_loadable = !build.makes_program;
   }
   build.makes_loadable |= build.offers;
+  build.has_libraries |= build.makes_loadable;
   return build;
 }
 

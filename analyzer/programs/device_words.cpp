@@ -1,6 +1,7 @@
 #include "analyzer/programs/device_words.h"
 
 #include "analyzer/files/source_files.h"
+#include "analyzer/programs/device_names.h"
 #include "analyzer/programs/words.h"
 
 #include <llvm/ADT/ArrayRef.h>
@@ -10,7 +11,6 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
-#include <string_view>
 
 namespace devsan::analyzer {
 
@@ -18,118 +18,6 @@ using llvm::StringRef;
 using WordList = llvm::ArrayRef<StringRef>;
 
 namespace {
-
-const llvm::StringSet<> &kindsBesideCuda() {
-  static const llvm::StringSet<> kKinds{"mps", "xpu", "hip", "vulkan", "privateuse1", "npu", "hpu"};
-  return kKinds;
-}
-
-// `kMPS`, `"xpu:1"`. What is "hip" alone need not be a device: those of HIP are called "cuda".
-bool isKindBesideCuda(StringRef word) {
-  const std::string lower = word.lower();
-  StringRef kind = lower;
-  if (kind.consume_front("\""))
-    kind = kind.take_until([](char c) { return c == '"' || c == ':'; });
-  else if (!kind.consume_front("k"))
-    return false;
-  return kindsBesideCuda().contains(kind) && (kind != "hip" || word.front() == 'k');
-}
-
-// `__CUDACC__` and its like ask which compiler it is, as vendored headers do. Prose and what
-// LibTorch calls its own macros name nothing.
-bool isDeviceWord(StringRef word) {
-  if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
-      (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
-    return false;
-  return word.contains_insensitive("cuda") || word.contains_insensitive("accelerator") ||
-         isKindBesideCuda(word);
-}
-
-bool isHostWord(StringRef word) {
-  return word == "kCPU" || word == "CPU" || word.starts_with("\"cpu");
-}
-
-// "cuda:1", "cuda:" + n, "cuda:%d": any but the first, or one that is still to be said.
-bool namesSecondDevice(StringRef word) {
-  if (!word.consume_front("\""))
-    return false;
-  const std::size_t at = word.find("cuda:");
-  if (at == StringRef::npos)
-    return false;
-  StringRef index = word.drop_front(at + 5);
-  return !index.consume_front("0") || (!index.empty() && llvm::isDigit(index.front()));
-}
-
-// An option or a key of settings that says which device: "--gpu-id", "d,device".
-bool asksForDevice(StringRef literal) {
-  if (!literal.starts_with("\""))
-    return false;
-  return llvm::any_of(llvm::split(literal.trim('"'), ','), [](StringRef part) {
-    std::string name = part.trim(" -").lower();
-    llvm::erase_if(name, [](char c) { return c == '-' || c == '_'; });
-    return llvm::StringSwitch<bool>(name)
-        .Cases({"device", "devices", "gpu", "gpus", "gpuid", "gpuids"}, true)
-        .Cases({"deviceid", "deviceids", "deviceindex", "gpuindex", "cudadevice"}, true)
-        .Default(false);
-  });
-}
-
-bool isNameOfDevice(StringRef word) {
-  const std::string lower = word.lower();
-  return isIdentifier(word) &&
-         (StringRef(lower).contains("device") || StringRef(lower).contains("gpu"));
-}
-
-bool setsDevice(StringRef word) {
-  return llvm::StringSwitch<bool>(word)
-      .Cases({"cudaSetDevice", "hipSetDevice", "set_device", "setDevice", "SetDevice"}, true)
-      .Cases({"ExchangeDevice", "MaybeSetDevice", "exchangeDevice", "set_index"}, true)
-      .Cases({"device_index", "setDeviceIndex"}, true)
-      .Default(false);
-}
-
-bool isGuardOfDevice(StringRef word) {
-  return word.ends_with("CUDAGuard") || word.ends_with("DeviceGuard") ||
-         word.ends_with("HIPGuard") || word.ends_with("DeviceSwitchGuard");
-}
-
-bool worksOnSeveralDevices(StringRef word) {
-  return word == "c10d" || word.starts_with("nccl") || word.starts_with("ProcessGroup") ||
-         word == "data_parallel" || word == "DataParallel" || word.contains("PeerAccess") ||
-         word.contains("MemcpyPeer") || word.starts_with("cuCtxCreate") ||
-         word == "cuCtxSetCurrent" || word == "cuDevicePrimaryCtxRetain";
-}
-
-bool choosesStream(StringRef word) {
-  std::string name = word.lower();
-  llvm::erase(name, '_');
-  const StringRef lower = name;
-  return lower.contains("stream")
-             ? llvm::any_of(llvm::ArrayRef<StringRef>{"pool", "create", "external", "perthread",
-                                                      "setcurrent", "guard", "begincapture"},
-                            [&](StringRef part) { return lower.contains(part); })
-             : word == "UNCHECKED" || word == "CUDAGraph" || word == "capture_begin";
-}
-
-bool asksWhatThereIs(StringRef word) {
-  return llvm::StringSwitch<bool>(word)
-      .Cases({"is_available", "hasCUDA", "cuda_is_available", "device_count"}, true)
-      .Cases({"cudaGetDeviceCount", "getNumGPUs", "hasHIP"}, true)
-      .Default(false);
-}
-
-// Others than this project's programs call what has these words.
-bool isForOthers(StringRef word) {
-  return llvm::StringSwitch<bool>(word)
-      .Cases({"RegisterOperators", "JNIEXPORT", "dllexport"}, true)
-      .Cases({"PLUGINLIB_EXPORT_CLASS", "RCLCPP_COMPONENTS_REGISTER_NODE"}, true)
-      .Default(false);
-}
-
-bool isOfTorch(StringRef word) {
-  return word == "torch" || word == "ATen" || word == "c10" || word == "torchvision" ||
-         word.starts_with("\"torch/") || word.starts_with("\"ATen/") || word.starts_with("\"c10/");
-}
 
 class File {
 public:
@@ -157,6 +45,7 @@ private:
     use.any |= is_beside_cuda || makesUnknownDevice(i) ||
                (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i));
     use.second |= is_beside_cuda || choosesDevice(i);
+    use.told |= isToldDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.stream |=
         choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
@@ -183,10 +72,17 @@ private:
     return kindsBesideCuda().contains(words_[i].lower()) && words_[i].lower() != "hip";
   }
 
-  // `DeviceType::XPU`, `torch::mps::synchronize()`
+  // `DeviceType::XPU`, `torch::mps::synchronize()`; not `x.device().type() == DeviceType::HIP`.
   bool isScopedKind(std::size_t i) const {
-    return kindsBesideCuda().contains(words_[i].lower()) &&
+    return kindsBesideCuda().contains(words_[i].lower()) && !isCompared(i) &&
            (at(i + 1) == "::" || (at(i - 1) == "::" && at(i - 2) == "DeviceType"));
+  }
+
+  // With what stands before its scopes.
+  bool isCompared(std::size_t i) const {
+    while (i >= 2 && at(i - 1) == "::" && isIdentifier(at(i - 2)))
+      i -= 2;
+    return at(i - 1) == "=" && (at(i - 2) == "=" || at(i - 2) == "!");
   }
 
   // `torch::cuda::manual_seed(1)`, `torch::cuda::is_available()`: no tensor comes to a device by
@@ -263,18 +159,33 @@ private:
     const StringRef word = words_[i];
     if (namesSecondDevice(word) || worksOnSeveralDevices(word))
       return true;
-    // `settings["gpu"]["blocks"]` is no device.
-    if (asksForDevice(word) && !(at(i + 1) == "]" && at(i + 2) == "["))
-      return true;
+    if (word == "data_parallel" || word == "DataParallel")
+      return at(i + 1) == "(" || at(i + 1) == "<";
     // `getStreamFromPool(false, device)`
     if (word == "getStreamFromPool" && llvm::is_contained(insideBrackets(i + 1), ","))
       return true;
     if (setsDevice(word))
       return at(i + 1) == "(" && !isFirst(insideBrackets(i + 1));
-    if (word == "Device" || isGuardOfDevice(word))
+    if (isGuardOfDevice(word) || (word == "Device" && hasTwoArguments(i)))
       return makesOther(i);
     if (word == "kCUDA" || (word == "CUDA" && at(i - 1) == "::") || kinds_.contains(word))
       return at(i + 1) == "," && makesDevice(bracketAround(i)) && mayBeOtherIndex(i + 2);
+    return false;
+  }
+
+  // `Device device(kind, index)`
+  bool hasTwoArguments(std::size_t i) const {
+    return llvm::is_contained(insideBrackets(isIdentifier(at(i + 1)) ? i + 2 : i + 1), ",");
+  }
+
+  // A device, or a setting that says which, that these words do not tell.
+  bool isToldDevice(std::size_t i) const {
+    const StringRef word = words_[i];
+    // `settings["gpu"]["blocks"]` is no device.
+    if (asksForDevice(word) && !(at(i + 1) == "]" && at(i + 2) == "["))
+      return true;
+    if (word == "Device")
+      return makesOther(i);
     // `std::string device = …`, which becomes a device where one is wanted.
     if (word == "string" || word == "char")
       return isNameOfDevice(nameAfter(i));
@@ -418,10 +329,10 @@ private:
 
   // Not merely where data is brought back, or asked for.
   bool isChoice(std::size_t i) const {
+    if (isCompared(i))
+      return false;
     while (i >= 2 && at(i - 1) == "::" && isIdentifier(at(i - 2)))
       i -= 2;
-    if (at(i - 1) == "=" && (at(i - 2) == "=" || at(i - 2) == "!"))
-      return false;
     if (at(i - 1) != "(" && at(i - 1) != ",")
       return true;
     const std::size_t bracket = bracketAround(i);
@@ -467,12 +378,14 @@ private:
 } // namespace
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
-  return {any || other.any, host_or_other || other.host_or_other, second || other.second,
+  return {any || other.any,       host_or_other || other.host_or_other,
+          second || other.second, told || other.told,
           stream || other.stream, from_elsewhere || other.from_elsewhere};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
-  return {any && other.any, host_or_other && other.host_or_other, second && other.second,
+  return {any && other.any,       host_or_other && other.host_or_other,
+          second && other.second, told && other.told,
           stream && other.stream, from_elsewhere && other.from_elsewhere};
 }
 

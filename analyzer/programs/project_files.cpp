@@ -94,13 +94,6 @@ std::vector<StringRef> fileNamesIn(StringRef text) {
   return names;
 }
 
-bool namesPatterns(StringRef build) {
-  const std::string text = build.lower();
-  return llvm::any_of(llvm::ArrayRef<StringRef>{"glob", "aux_source_directory", "wildcard", "*.",
-                                                "foreach", "file(strings", "}.c", "}_"},
-                      [&](StringRef word) { return StringRef(text).contains(word); });
-}
-
 bool mayCompile(StringRef path) {
   return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
       .Cases({"", ".sh", ".bash", ".bat", ".cmd", ".ps1", ".lua"}, true)
@@ -120,7 +113,7 @@ ProjectFiles filesBelow(const std::string &root) {
       files.others[llvm::sys::path::filename(path)].push_back(path);
     if (isOfPackage(path) && makesPackage(path))
       files.packages.push_back(path);
-    return files.code.size() <= kMaxFiles;
+    return files.code.size() <= kMaxProjectFiles;
   });
   return files;
 }

@@ -11,7 +11,7 @@
 namespace devsan::analyzer {
 
 // More files than a program without devices has: nobody waits for them to be read.
-constexpr std::size_t kMaxFiles = 5'000;
+constexpr std::size_t kMaxProjectFiles = 5'000;
 constexpr std::size_t kMaxOtherFiles = 2'000;  // that are no code
 constexpr std::size_t kMaxOtherSize = 1 << 20; // of each; larger ones are data
 
@@ -41,8 +41,5 @@ bool mayCompile(llvm::StringRef path);
 
 // What may be names of files in a text, without their folders.
 std::vector<llvm::StringRef> fileNamesIn(llvm::StringRef text);
-
-// A build takes more sources than it names: `*.cpp`, `${name}.cpp`.
-bool namesPatterns(llvm::StringRef build);
 
 } // namespace devsan::analyzer

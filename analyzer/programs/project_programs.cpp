@@ -1,7 +1,7 @@
 #include "analyzer/programs/project_programs.h"
 
 #include "analyzer/files/source_files.h"
-#include "analyzer/programs/project_files.h"
+#include "analyzer/programs/built_sources.h"
 #include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
@@ -26,18 +26,21 @@ using llvm::StringRef;
 constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
 // None where the project has too much to look at, or no program of its own.
-std::optional<CalledCode> readCalledCode(const std::string &root) {
+std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::StringSet<> &unbuilt,
+                                         bool has_examples) {
   CalledCode called;
   bool has_main = false;
   std::size_t others = 0;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
+    if (unbuilt.contains(path))
+      return true;
     if (isCode(path)) {
       const std::string text = textOf(path);
       const StringRef inside = StringRef(path).substr(root.size());
       if (isUnitTest(inside, text))
         return true;
       const CodeOutline outline = outlineOf(text);
-      has_main |= !isHeader(path) && !isOfExample(inside) &&
+      has_main |= !isHeader(path) && (!has_examples || !isOfExample(inside)) &&
                   llvm::any_of(outline.parts, [](const CodeOutline::Part &part) {
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
@@ -67,10 +70,36 @@ ProjectPrograms::Project *ProjectPrograms::projectOf(const std::string &file) {
     return nullptr;
   const auto [known, is_new] = by_root_.try_emplace(root);
   if (is_new) {
-    known->second = read(root);
+    if (const ProjectFiles files = filesBelow(root); !isPackage(files, root))
+      known->second = read(files, root);
     known->second.root = root;
   }
   return &known->second;
+}
+
+// What is built for Python is called from there.
+bool ProjectPrograms::isPackage(const ProjectFiles &files, const std::string &root) {
+  return files.code.size() > kMaxProjectFiles ||
+         llvm::any_of(files.packages,
+                      [&](const std::string &script) { return reaches(script, root); });
+}
+
+bool ProjectPrograms::isOfProgram(const std::string &file) {
+  const Project *project = projectOf(file);
+  if (!project)
+    return false;
+  if (!project->has_callers)
+    return true;
+  if (project->files.empty()) {
+    const auto [known, is_new] = packages_.try_emplace(project->root);
+    if (is_new)
+      if (const ProjectFiles files = filesBelow(project->root);
+          files.code.size() <= kMaxProjectFiles)
+        known->second = read(files, project->root);
+    project = &known->second;
+  }
+  const auto found = project->by_path.find(file);
+  return found != project->by_path.end() && project->files[found->second].is_of_own_program;
 }
 
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
@@ -79,11 +108,13 @@ bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, u
   if (!project || project->has_callers)
     return true;
   if (!project->called) {
-    std::optional<CalledCode> called = readCalledCode(project->root);
+    std::optional<CalledCode> called =
+        readCalledCode(project->root, project->unbuilt, project->has_examples);
     project->has_callers = !called;
     project->called = called ? std::move(*called) : CalledCode();
   }
-  return project->has_callers || project->called->isReachable(path, line, by_name);
+  return project->has_callers ||
+         (!project->unbuilt.contains(path) && project->called->isReachable(path, line, by_name));
 }
 
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
@@ -102,12 +133,8 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
   return use;
 }
 
-ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
-  const auto [code, builds, packages, others] = filesBelow(root);
-  // What is built for Python is called from there.
-  if (code.size() > kMaxFiles ||
-      llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
-    return {};
+ProjectPrograms::Project ProjectPrograms::read(const ProjectFiles &below, const std::string &root) {
+  const auto &[code, builds, packages, others] = below;
   // A package below the root is a project of its own: its code counts for who includes it.
   const auto is_packaged = [&](StringRef path) {
     return llvm::any_of(packages, [&](StringRef script) {
@@ -125,10 +152,20 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       words.has_main = words.is_library = false;
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
+  const BuiltSources taken(below);
   for (const std::string &path : code)
-    add(path, isHeader(path));
+    if (taken.mayBuild(path))
+      add(path, isHeader(path));
+    else
+      project.unbuilt.insert(path);
+  // A program that no build has is built by hand.
+  if (llvm::none_of(project.files, [](const File &file) { return file.words.has_main; })) {
+    for (const auto &path : project.unbuilt)
+      add(path.getKey().str(), /*is_header=*/false);
+    project.unbuilt.clear();
+  }
   // `net.inl` is code if code includes it.
-  for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxFiles; ++i)
+  for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxProjectFiles; ++i)
     for (const std::string &spelling : std::vector(project.files[i].words.includes))
       if (const auto named = others.find(llvm::sys::path::filename(spelling));
           named != others.end())
@@ -164,7 +201,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   for (const std::string &path : builds)
     if (const std::string text = textOf(path); !is_packaged(path) && is_of_torch(path, text))
       built |= buildOf(path, text);
-  project.dropUnbuiltBindings(built, builds, others);
+  project.dropOwnOperators(built, others);
   bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
@@ -172,6 +209,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     is_library |= file.words.is_library;
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
+  project.has_examples = !built.makes_program || built.has_libraries;
+  has_own_main |= has_main && !project.has_examples;
   // Its host calls it, and has no tensors for it.
   const bool is_plugin =
       !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;
@@ -192,8 +231,12 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     return project;
   std::size_t links = 0;
   for (unsigned i = 0; i < project.files.size(); ++i)
-    if (project.files[i].words.has_main && links < kMaxLinks)
+    if (project.files[i].words.has_main && links < kMaxLinks) {
       links += project.addProgram(i);
+      if (!isOfExample(StringRef(project.files[i].path).substr(root.size())))
+        for (const unsigned part : project.programs.back().second)
+          project.files[part].is_of_own_program = true;
+    }
   if (links >= kMaxLinks) {
     project.programs.clear();
     project.use.chooseAny();
@@ -289,63 +332,25 @@ void ProjectPrograms::Project::findExports() {
 }
 
 // What registers operators or binds functions to Python does so for nobody else where builds make
-// programs alone, and for nobody where no build has it: where builds name sources, one by one, and
-// no file of any kind names this one.
-void ProjectPrograms::Project::dropUnbuiltBindings(
-    const Build &built, const std::vector<std::string> &builds,
-    const llvm::StringMap<std::vector<std::string>> &others) {
-  std::vector<File *> bindings;
-  std::vector<StringRef> sources;
-  std::size_t count = 0;
-  for (File &file : files)
-    if (!file.is_header)
-      file.words.is_library ? bindings.push_back(&file)
-                            : sources.push_back(llvm::sys::path::filename(file.path));
-  for (const auto &other : others)
-    count += other.getValue().size();
-  if (bindings.empty() || count > kMaxOtherFiles)
+// programs alone.
+void ProjectPrograms::Project::dropOwnOperators(
+    const Build &built, const llvm::StringMap<std::vector<std::string>> &others) {
+  if (!built.makes_program || built.makes_loadable ||
+      llvm::none_of(files, [](const File &file) { return file.words.is_library; }))
     return;
-  const std::vector<File *> all_bindings = bindings;
-  const auto leave_out_named = [&](StringRef text) {
-    llvm::erase_if(bindings, [&](const File *file) {
-      return text.contains(llvm::sys::path::stem(file->path));
-    });
-  };
-  bool names_sources = false, may_name_any = false, links_loadable = false;
-  for (const std::string &path : builds) {
-    const std::string text = textOf(path);
-    names_sources |=
-        !StringRef(path).ends_with(".py") &&
-        llvm::any_of(sources, [&](StringRef name) { return StringRef(text).contains(name); });
-    may_name_any |= namesPatterns(text);
-    leave_out_named(text);
-  }
   for (const auto &other : others) {
     if (isDocument(other.getKey()) || other.getKey().starts_with("."))
       continue;
     for (const std::string &path : other.getValue()) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      leave_out_named(text);
-      if (mayCompile(path))
-        may_name_any |= namesPatterns(text);
-      links_loadable |=
-          llvm::any_of(llvm::ArrayRef<StringRef>{"-shared", "/LD", "SharedLib", "SHARED_LIBS",
+      if (llvm::any_of(llvm::ArrayRef<StringRef>{"-shared", "/LD", "SharedLib", "SHARED_LIBS",
                                                  "cpp_extension", "load_library"},
-                       [&](StringRef part) { return StringRef(text).contains(part); });
+                       [&](StringRef part) { return StringRef(text).contains(part); }))
+        return;
     }
   }
-  if (built.makes_program && !built.makes_loadable && !links_loadable) {
-    for (File *file : all_bindings)
-      file->words.is_library = false;
-    return;
-  }
-  if (!names_sources || may_name_any)
-    return;
-  for (const File &file : files)
-    for (const std::string &spelling : file.words.includes)
-      leave_out_named(spelling);
-  for (File *file : bindings)
-    file->words.is_library = false;
+  for (File &file : files)
+    file.words.is_library = false;
 }
 
 void ProjectPrograms::Project::link() {

@@ -5,6 +5,7 @@
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/called_code.h"
 #include "analyzer/programs/device_words.h"
+#include "analyzer/programs/project_files.h"
 
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace devsan::analyzer {
 
@@ -20,6 +22,8 @@ public:
   // Of the project of `file`, by all of its sources and headers, or of the programs in it that the
   // file is a part of; anything for a lone file.
   DeviceUse useAround(const std::string &file);
+  // Whether it is a part of a program of the project, which others may use as a library too.
+  bool isOfProgram(const std::string &file);
   // Whether a program of the project around `file` may come to the function around a line of
   // `path`; true where others may call it. `by_name`: as in CalledCode.
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
@@ -34,12 +38,15 @@ private:
     std::vector<unsigned> included_by; // of a header: files without main()
     DeviceUse use_of_programs;         // that it is a part of
     bool is_part = false;
+    bool is_of_own_program = false; // not one that shows or tests what others are to use
   };
   struct Project {
     DeviceUse use = DeviceUse::all(); // too large, or called from elsewhere
     bool has_callers = true;          // beside its programs
+    bool has_examples = true;         // that show how to use what is for others
     std::string root;
     std::optional<CalledCode> called; // read when it is asked for
+    llvm::StringSet<> unbuilt;        // sources
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
     llvm::StringMap<std::vector<unsigned>> by_name; // without their folders
@@ -49,17 +56,19 @@ private:
     void findNamedDevices();
     void findTorch();
     void findExports();
-    void dropUnbuiltBindings(const Build &built, const std::vector<std::string> &builds,
-                             const llvm::StringMap<std::vector<std::string>> &others);
+    void dropOwnOperators(const Build &built,
+                          const llvm::StringMap<std::vector<std::string>> &others);
     void link();
     std::vector<unsigned> included(const File &by, const std::string &spelling) const;
     std::size_t addProgram(unsigned main);
   };
   Project *projectOf(const std::string &file); // null for a lone file
-  static Project read(const std::string &root);
+  static bool isPackage(const ProjectFiles &files, const std::string &root);
+  static Project read(const ProjectFiles &below, const std::string &root);
 
   std::map<std::string, std::string> roots_; // of files
   std::map<std::string, Project> by_root_;
+  std::map<std::string, Project> packages_; // by their roots, without what uses them from elsewhere
 };
 
 } // namespace devsan::analyzer

@@ -123,6 +123,7 @@ FindingContext contextOf(const llvm::json::Value &row) {
           .function = textAt(row, 2),
           .is_called_by_name = flagAt(row, 7),
           .needs = needsOf(row),
+          .is_for_libraries = flagAt(row, 9),
           .launcher = textAt(row, 4),
           .servants = textsOf(at(row, 5).getAsArray()),
           .steps = textsOf(at(row, 8).getAsArray()),
@@ -206,7 +207,7 @@ std::string serialize(const FileResult &result) {
         context.first_line, context.last_line, llvm::json::fixUTF8(context.function),
         static_cast<unsigned>(context.needs), llvm::json::fixUTF8(context.launcher),
         toJson(context.servants), context.holder ? toJson(*context.holder) : llvm::json::Array(),
-        context.is_called_by_name, toJson(context.steps)});
+        context.is_called_by_name, toJson(context.steps), context.is_for_libraries});
   object["contexts"] = std::move(contexts);
   object["calls"] = toJson(result.calls);
   object["data"] = toJson(result.data);

@@ -25,6 +25,7 @@ struct FindingContext {
   std::string function;           // USR
   bool is_called_by_name = false; // see FunctionNames
   Needs needs = Needs::kNothing;
+  bool is_for_libraries = false; // see RuleFinding
   // USR of a function whose body is in another file: the finding holds where that one launches.
   std::string launcher;
   // USRs of the functions around it, several where a macro writes it: the finding holds where a

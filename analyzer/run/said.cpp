@@ -107,6 +107,7 @@ void Said::add(const std::vector<Diagnoses::Entry> &entries, clang::SourceManage
     finding.caution = said.caution;
     context = places.contextAt(message.FilePath, message.FileOffset);
     context.needs = said.needs;
+    context.is_for_libraries = said.is_for_libraries;
     context.launcher = said.launcher;
     context.servants = said.servants;
     context.steps = said.steps;

@@ -452,15 +452,7 @@ private:
           shortPath(file.parent_path()) + ": not analysed: it holds sources, but " +
           file.filename().string() +
           " marks it as a build or an environment; name the folder to have it analysed");
-    if (left_out_.by_use)
-      summary_.notes.push_back(
-          core::countText(left_out_.by_use, "finding") +
-          " left out: they need a device or stream that no file of the program chooses; --alone "
-          "reports them");
-    if (left_out_.uncalled)
-      summary_.notes.push_back(core::countText(left_out_.uncalled, "finding") +
-                               " left out: in code that no program of the project calls; --alone "
-                               "reports them");
+    llvm::append_range(summary_.notes, notesOf(left_out_));
     llvm::append_range(summary_.notes, project_.ignoredProjectFiles());
     identify(all_.findings, repository_);
     summary_.suppressed =

@@ -1,5 +1,7 @@
 #include "analyzer/tool/left_out.h"
 
+#include "core/text/quantities.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -19,7 +21,7 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   case Needs::kOtherDevice:
     return use.second;
   case Needs::kOtherDeviceOrHost:
-    return use.second || use.host_or_other;
+    return use.second || use.told || use.host_or_other;
   case Needs::kOtherStream:
     return use.stream;
   }
@@ -44,11 +46,16 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
       continue;
     std::optional<DeviceUse> use;
     dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &context) {
-      if (context.needs != Needs::kNothing) {
+      if (context.needs != Needs::kNothing || context.is_for_libraries) {
         if (!use)
           use = projects.useAround(command.file);
         if (!mayHold(context.needs, *use)) {
           ++left_out.by_use;
+          return true;
+        }
+        if (context.is_for_libraries &&
+            (!use->from_elsewhere || projects.isOfProgram(command.file))) {
+          ++left_out.wanted;
           return true;
         }
       }
@@ -60,6 +67,19 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
     });
   }
   return left_out;
+}
+
+std::vector<std::string> notesOf(const LeftOut &left_out) {
+  std::vector<std::string> notes;
+  const auto add = [&](unsigned count, const char *why) {
+    if (count)
+      notes.push_back(core::countText(count, "finding") + " left out: " + why +
+                      "; --alone reports them");
+  };
+  add(left_out.by_use, "they need a device or stream that no file of the program chooses");
+  add(left_out.wanted, "waits for data that the program wants there and then");
+  add(left_out.uncalled, "in code that no program of the project calls");
+  return notes;
 }
 
 } // namespace devsan::analyzer

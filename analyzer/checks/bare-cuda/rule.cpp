@@ -28,8 +28,9 @@ private:
   // What in scope tells the device, as text for the message and as an expression for the fix.
   struct Source {
     std::string name;
-    std::string device;    // "x.device()", empty where no expression can be offered
-    bool is_index = false; // named is the index of the device, not what is on it
+    std::string device;        // "x.device()", empty where no expression can be offered
+    bool is_index = false;     // named is the index of the device, not what is on it
+    bool is_device = is_index; // or the device
   };
 
   void examineRequest(const Operation &request) {
@@ -60,10 +61,12 @@ private:
         .op = program_.operatorName(request.expr),
         .from = moves && !moves_module ? request.operands.front().value.place.device() : "",
         .to = target.device(),
-        // A branch was taken for this device: without one the program goes another way.
-        .needs = program_.isInBranch(spelled) || program_.isInBranch(request.expr)
-                     ? Needs::kOtherDevice
-                     : Needs::kOtherDeviceOrHost};
+        // A branch was taken for this device: without one the program goes another way. And the
+        // tensors of a program lie where it puts all of them, unless it has several devices.
+        .needs =
+            !source->is_device || program_.isInBranch(spelled) || program_.isInBranch(request.expr)
+                ? Needs::kOtherDevice
+                : Needs::kOtherDeviceOrHost};
     const bool same_line = program_.line(spelled) == program_.line(request.expr);
     const std::string device = source->device.empty() ? "x.device()" : source->device;
     const Edits there =
@@ -117,7 +120,7 @@ private:
                           program_.text(value.place)}),
          .to = value.place.device(),
          .remedy = "take the device as a parameter",
-         .needs = Needs::kOtherDeviceOrHost});
+         .needs = Needs::kOtherDevice});
   }
 
   // Who says which device, other than the data that is being moved.
@@ -145,8 +148,11 @@ private:
       switch (program_.type(parameter)) {
       case Type::kDevice:
       case Type::kDeviceType:
-      case Type::kOptions:
-        return named(path, request);
+      case Type::kOptions: {
+        Source told = named(path, request);
+        told.is_device = true;
+        return told;
+      }
       case Type::kTensor:
         // What the function makes for its caller is on no device before.
         if (isOnHost(path) || program_.isAssignedFrom(facts_.function, path, request.expr) ||

@@ -232,6 +232,7 @@ private:
         .needs = wait.operation.kind == Operation::Kind::kWait
                      ? Needs::kDevice
                      : program_.needsOf(facts_, call, wait.place),
+        .is_for_libraries = !isAvoidable(wait),
         .steps = std::move(steps),
         .holder = program_.holder(facts_, call, wait.place)};
     if (readsOnly(wait.operation) && isOfEarlier(finding))
@@ -265,10 +266,88 @@ private:
         !(program_.isDrained(last_read_, finding.at) || program_.isDrained(first.at, finding.at)))
       return false;
     last_read_ = finding.at;
+    first.is_for_libraries &= finding.is_for_libraries;
     if (first.related.size() < kMaxRelated)
       first.related.push_back(
           {.code = finding.at, .message = "read here as well: one copy would bring both"});
     return true;
+  }
+
+  // What the host does with what it waits for, it could do later, or once for several waits. Who
+  // has the program knows whether it wants the rest.
+  bool isAvoidable(const Wait &wait) {
+    const Operation &operation = wait.operation;
+    if (operation.kind == Operation::Kind::kWait)
+      return false;
+    if (operation.kind == Operation::Kind::kFactory)
+      return program_.isConstantData(operation.expr);
+    const bool is_move = operation.kind == Operation::Kind::kMove;
+    if (is_move && !operation.target.place.onHost())
+      return true;
+    if (isMask(operation))
+      return operation.name.starts_with("index_put") || isMaskedAgain(operation);
+    if (readsSize(operation) || !uncheckedTwin(operation.name).empty() ||
+        operation.name == "clip_grad_norm_")
+      return true;
+    bool is_element = false;
+    const std::optional<Path> tensor = program_.whole(facts_, wait.read, is_element);
+    if (!is_move && operation.name != "item")
+      return false;
+    if (readsSeveral(operation, wait.read, tensor, is_element))
+      return true;
+    if (is_element && tensor && program_.hasVariableIndex(wait.read))
+      return !isSetInLoopAround(operation, *tensor);
+    if (is_move && tensor && program_.loopAround(operation.expr) &&
+        !isSetInLoopAround(operation, *tensor))
+      return true;
+    const HostUse use = program_.hostUse(operation.expr, facts_.function);
+    return use == HostUse::kGathered || use == HostUse::kSeldom || use == HostUse::kTensors ||
+           (use == HostUse::kShown && program_.isBeforeBackward(operation.expr, facts_.function));
+  }
+
+  // Another operation counts the true elements of the same mask.
+  bool isMaskedAgain(const Operation &operation) {
+    const auto has_mask = [&](const Operation &other, Code mask) {
+      return std::any_of(other.operands.begin() + 1, other.operands.end(),
+                         [&](const Operand &index) { return program_.isSame(index.expr, mask); });
+    };
+    return std::ranges::any_of(facts_.operations, [&](const Operation &other) {
+      return other.expr != operation.expr && !other.operands.empty() && isMask(other) &&
+             std::any_of(operation.operands.begin() + 1, operation.operands.end(),
+                         [&](const Operand &index) {
+                           return index.value.dtype == Dtype::kBool && has_mask(other, index.expr);
+                         });
+    });
+  }
+
+  // The same turn of the loop reads the tensor again, or other elements, or what else is computed
+  // of it: `x.min().item(); x.max().item()`.
+  bool readsSeveral(const Operation &operation, Code read, const std::optional<Path> &tensor,
+                    bool is_element) {
+    const Loop loop = program_.loopAround(operation.expr);
+    const std::optional<Path> source = program_.source(facts_, read);
+    const auto reads_same = [&](const Operation &other) {
+      if (other.operands.empty() || other.name == "operator<<" || !readsOnly(other) ||
+          program_.loopAround(other.expr) != loop)
+        return false;
+      const Code from = other.operands.front().expr;
+      bool element = false;
+      return (tensor && program_.whole(facts_, from, element) == tensor && element == is_element) ||
+             (!is_element && operation.name == "item" && other.name == "item" && source &&
+              program_.source(facts_, from) == source);
+    };
+    return std::ranges::count_if(facts_.operations, reads_same) > 1;
+  }
+
+  // In the loop around an operation; where there is none, the caller has it.
+  bool isSetInLoopAround(const Operation &operation, const Path &tensor) {
+    const Loop loop = program_.loopAround(operation.expr);
+    return std::ranges::any_of(facts_.operations, [&](const Operation &other) {
+      return other.path && tensor.startsWith(*other.path) &&
+             (other.kind == Operation::Kind::kAssign || isInPlace(other.name) ||
+              other.name == "operator=") &&
+             (!loop || program_.isIn(other.expr, loop));
+    });
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.

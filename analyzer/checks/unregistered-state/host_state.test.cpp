@@ -27,3 +27,31 @@ public:
 private:
   torch::Tensor sum_;
 };
+
+// It brings what it is given to the host, where its state is.
+class Replay {
+public:
+  Replay() : priorities_(torch::zeros({9})) {}
+  void update(torch::Tensor indices, torch::Tensor values) {
+    torch::Tensor at = indices.to(torch::kCPU);
+    values = values.cpu();
+    priorities_.index_put_({at}, values);
+  }
+
+private:
+  torch::Tensor priorities_;
+};
+
+// One of the two may be anywhere.
+class HalfReplay {
+public:
+  // CHECK: [[#@LINE+1]]:{{.*}} [device-unregistered-state]
+  HalfReplay() : priorities_(torch::zeros({9})) {}
+  void update(torch::Tensor indices, torch::Tensor values) {
+    priorities_ += values.to(torch::kCPU);
+    priorities_ += indices;
+  }
+
+private:
+  torch::Tensor priorities_;
+};

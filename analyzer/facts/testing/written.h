@@ -168,6 +168,8 @@ public:
   bool isDeclaredIn(Variable, Loop) override { return false; }
   bool isOverBefore(Loop, Loop, Code) override { return true; }
   bool isDrained(Code, Code) override { return false; }
+  HostUse hostUse(Code, Function) override { return HostUse::kOther; }
+  bool isBeforeBackward(Code, Function) override { return false; }
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;
@@ -192,6 +194,8 @@ public:
   DeviceParameter deviceParameter(Code call) override;
   std::vector<Variable> devicesIn(Code call) override;
   bool hasZeroSize(Code factory) override;
+  bool isConstantData(Code) override { return false; }
+  bool hasVariableIndex(Code) override { return false; }
   bool isLibraryModule(Code module) override;
   bool isOverOrdinaryMemory(Code factory) override;
   std::optional<Path> source(const FunctionFacts &facts, Code code) override;

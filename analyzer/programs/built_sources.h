@@ -1,0 +1,40 @@
+// Which sources of a project its builds take, by the names and patterns in the text of its files.
+#pragma once
+
+#include "analyzer/programs/project_files.h"
+
+#include <string>
+#include <vector>
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/ADT/StringSet.h>
+
+namespace devsan::analyzer {
+
+class BuiltSources {
+public:
+  explicit BuiltSources(const ProjectFiles &files);
+
+  // Whether a build may take the source, or another file includes it. So it is where no build
+  // stands above it that names any.
+  bool mayBuild(llvm::StringRef source) const;
+
+private:
+  struct Pattern {
+    std::string folder, name; // `/src`, `*.cpp`; the end of a path where there is no folder
+    bool is_recursive = true;
+  };
+  void addBuild(const std::string &path, llvm::StringRef text);
+  void addNames(const std::string &path, llvm::StringRef text, bool patterns, bool resolves);
+  bool addName(llvm::StringRef name, llvm::StringRef folder, bool resolves);
+  void addPattern(llvm::StringRef word, const std::string &path, bool is_recursive);
+
+  llvm::StringMap<std::vector<std::string>> by_name_; // sources, by their names in small letters
+  llvm::StringSet<> paths_, taken_;
+  llvm::StringSet<> folders_; // of builds that name sources
+  std::vector<Pattern> patterns_;
+  bool takes_all_ = false;
+};
+
+} // namespace devsan::analyzer

@@ -1,0 +1,91 @@
+"""How builds say which sources they take, and whether that of a finding is one of them.
+
+Usage: built_spellings.py FOLDER DEVSAN_CHECK... -- FLAGS...
+"""
+
+import re
+import sys
+
+import project_cases
+
+WORK = """#include "work.h"
+void train(torch::Tensor x) {
+  x = x.to(torch::kCUDA);
+  for (int i = 0; i < 3; ++i)
+    x.sum().item<double>();
+}
+"""
+HEADER = "#include <torch/torch.h>\nvoid train(torch::Tensor x);\n"
+MAIN = '#include "work.h"\nint main() { train(torch::ones({3}, torch::kCUDA)); }\n'
+APP = "add_executable(app main.cpp)\n"
+
+# Of src/work.cpp.
+TAKEN = [
+    # Nothing tells.
+    {},
+    {"docs/CMakeLists.txt": "add_executable(app ../main.cpp)\n"},
+    {"setup.cfg": "[flake8]\n"},
+    # By name.
+    {"CMakeLists.txt": "add_executable(app main.cpp src/work.cpp)\n"},
+    {"CMakeLists.txt": APP + "add_subdirectory(src)\n", "src/CMakeLists.txt": "add_library(work work.cpp)\n"},
+    {"CMakeLists.txt": APP + "set(FOLDER src)\ntarget_sources(app PRIVATE ${FOLDER}/work.cpp)\n"},
+    {"CMakeLists.txt": APP + "target_sources(app PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src/work.cpp)\n"},
+    {"CMakeLists.txt": APP + "include(cmake/sources.cmake)\n", "cmake/sources.cmake": "set(SOURCES src/work.cpp)\n"},
+    {"CMakeLists.txt": APP + "include(sources.txt)\n", "sources.txt": "set(SOURCES src/work.cpp)\n"},
+    {"CMakeLists.txt": APP + 'foreach(name work other)\n  add_library(${name} src/${name}.cpp)\nendforeach()\n'},
+    {"CMakeLists.txt": APP + "list(TRANSFORM NAMES PREPEND src/)\nset(NAMES work.cpp)\n", "work.cpp": "int old;\n"},
+    {"app.pro": "SOURCES += main.cpp \\\n  src/work.cpp\n"},
+    {"app.vcxproj": '<ClCompile Include="main.cpp" />\n<ClCompile Include="src\\work.cpp" />\n'},
+    {"meson.build": "executable('app', 'main.cpp', 'src/work.cpp')\n"},
+    {"BUILD": 'cc_binary(name = "app", srcs = ["main.cpp", "src/work.cpp"])\n'},
+    {"Makefile": "app: main.o work.o\n\tc++ -o app main.o work.o\n"},
+    {"Makefile": "app: main.cpp\n\tc++ -o app main.cpp $(SRC)/work.cpp\n"},
+    {"Makefile": "tools: work\nmain: main.cpp\n"},
+    {"CMakeLists.txt": APP, "README.md": "Build it with `c++ src/work.cpp`.\n"},
+    {"CMakeLists.txt": APP, "build.sh": "g++ -o work src/work.cpp\n"},
+    {"CMakeLists.txt": APP, "unity.cpp": '#include "src/work.cpp"\nint unity;\n', "app.cmake": "set(S unity.cpp)\n"},
+    {"CMakeLists.txt": APP, "app.xcodeproj/project.pbxproj": "path = work.cpp;\n"},
+    # By patterns.
+    {"CMakeLists.txt": "file(GLOB_RECURSE all *.cpp)\nadd_executable(app ${all})\n"},
+    {"CMakeLists.txt": "file(GLOB all src/*.cpp)\nadd_executable(app main.cpp ${all})\n"},
+    {"CMakeLists.txt": "file(GLOB all CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c*)\nadd_executable(app main.cpp ${all})\n"},
+    {"CMakeLists.txt": "file(GLOB all src/*)\nadd_executable(app main.cpp ${all})\n"},
+    {"CMakeLists.txt": APP + "aux_source_directory(src all)\n"},
+    {"Makefile": "all: $(wildcard src/*.cpp)\n\tc++ main.cpp $^\n"},
+    {"Makefile": "%: %.cpp\n\tc++ -o $@ $<\n# main.cpp\nmain.o: main.cpp\n"},
+    {"app.pro": "SOURCES += main.cpp $$files(src/*.cpp)\n"},
+    {"CMakeLists.txt": APP, "build.sh": "for f in src/*.cpp; do g++ -c $f; done\n"},
+    {"CMakeLists.txt": APP, "premake5.lua": 'compile = true\nfiles { "src/**.cpp" }\n'},
+    {"CMakeLists.txt": APP, "Source/App/App.Build.cs": "public class App {}\n"},
+    # A program that no build has is built by hand.
+    {"CMakeLists.txt": "add_library(other other.cpp)\n", "other.cpp": "int other;\n"},
+]
+LEFT = [
+    {"CMakeLists.txt": APP},
+    {"CMakeLists.txt": APP + "# target_sources(app PRIVATE src/work.cpp)\n"},
+    {"CMakeLists.txt": APP + "file(GLOB all *.cpp)\n"},
+    {"CMakeLists.txt": APP + "file(GLOB all tools/*.cpp)\n"},
+    {"CMakeLists.txt": APP + "file(GLOB_RECURSE all ${CMAKE_CURRENT_SOURCE_DIR}/tools/*.cpp)\n"},
+    {"CMakeLists.txt": APP + "target_sources(app PRIVATE new/work.cpp)\n", "new/work.cpp": '#include "../work.h"\n'},
+    {"CMakeLists.txt": APP, "src/notes.txt": "works\n"},
+    {"CMakeLists.txt": APP, "format.sh": "clang-format -i src/*.cpp\n"},
+    {"app.pro": "SOURCES += main.cpp\n"},
+    {"Makefile": "app: main.o\n\tc++ -o app main.o\n"},
+    {"BUILD": 'cc_binary(name = "app", srcs = ["main.cpp"])\n'},
+    {"CMakeLists.txt": APP, "plot.py": "rows = [row[0] for row in table]\nname = '*.csv'\n"},
+]
+
+
+def main():
+    around = {"src/work.cpp": WORK.replace("work.h", "../work.h"), "work.h": HEADER, "main.cpp": MAIN}
+    cases = [(files, {"host-sync"}) for files in TAKEN] + [(files, set()) for files in LEFT]
+
+    def found(report):
+        return set(re.findall(r"\[device-([a-z-]+)\]", report))
+
+    return project_cases.count_differing(
+        sys.argv[1:], cases, around, "src/work.cpp", ["device-host-sync"], found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
