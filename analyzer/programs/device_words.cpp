@@ -47,6 +47,8 @@ private:
     use.second |= is_beside_cuda || choosesDevice(i);
     use.told |= isToldDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
+    use.saves |= word == "OutputArchive" || word == "pickle_save" ||
+                 (word == "save" && at(i - 1) == "::" && at(i - 2) == "torch");
     use.stream |=
         choosesStream(word) || (word == "Stream" && at(i - 1) == "::" && at(i - 2) == "cuda");
     if ((word == "string" || word == "char") && isNameOfDevice(nameAfter(i)))
@@ -380,13 +382,15 @@ private:
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
   return {any || other.any,       host_or_other || other.host_or_other,
           second || other.second, told || other.told,
-          stream || other.stream, from_elsewhere || other.from_elsewhere};
+          stream || other.stream, saves || other.saves,
+          from_elsewhere || other.from_elsewhere};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
   return {any && other.any,       host_or_other && other.host_or_other,
           second && other.second, told && other.told,
-          stream && other.stream, from_elsewhere && other.from_elsewhere};
+          stream && other.stream, saves && other.saves,
+          from_elsewhere && other.from_elsewhere};
 }
 
 DeviceWords deviceWordsIn(StringRef text) {

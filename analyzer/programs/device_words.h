@@ -15,12 +15,13 @@ struct DeviceUse {
   bool second = false;         // not the first of its kind: `"cuda:1"`, `Device(kCUDA, rank)`
   bool told = false;           // whatever a text says when it runs: `Device(argv[1])`
   bool stream = false;         // not the default one: `getStreamFromPool()`
+  bool saves = false;          // modules or tensors, to files
   bool from_elsewhere = false; // data come from others than the program: it is a library
 
   // A program has both; what is told of both is true of each.
   DeviceUse operator|(const DeviceUse &other) const;
   DeviceUse operator&(const DeviceUse &other) const;
-  static DeviceUse all() { return {true, true, true, true, true, true}; }
+  static DeviceUse all() { return {true, true, true, true, true, true, true}; }
   // Whoever calls this from elsewhere has devices and streams of its own.
   void chooseAny() { host_or_other = second = told = stream = from_elsewhere = true; }
 };

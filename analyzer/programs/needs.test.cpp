@@ -10,6 +10,11 @@
 // CHECK: work.cpp:5:{{.*}} [device-cpu-round-trip]
 // CHECK: work.cpp:10:{{.*}} [device-module-replaced-after-to]
 // CHECK: work.cpp:14:{{.*}} [device-load-without-device]
+// A program that saves what it loads brings it to its device itself.
+// RUN: cp -r %t/host %t/saves && echo 'void keep(torch::Tensor x) { torch::save(x, "net.pt"); }' >> %t/saves/main.cpp
+// RUN: not %{check} %t/saves/work.cpp -- %{flags} | FileCheck %s --check-prefix=SAVES --implicit-check-not='[device-'
+// SAVES: work.cpp:5:{{.*}} [device-cpu-round-trip]
+// SAVES: work.cpp:10:{{.*}} [device-module-replaced-after-to]
 // RUN: not %{check} %t/first/work.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=SECOND
 // SECOND: work.cpp:2:{{.*}} [device-raw-set-device]
 

@@ -107,7 +107,7 @@ void read(const llvm::json::Object &object, FileCalls &calls) {
 
 Needs needsOf(const llvm::json::Value &context) {
   return static_cast<Needs>(
-      std::min(numberAt(context, 3), static_cast<unsigned>(Needs::kOtherStream)));
+      std::min(numberAt(context, 3), static_cast<unsigned>(Needs::kForeignFile)));
 }
 
 std::optional<DataHolder> holderOf(const llvm::json::Value &row) {

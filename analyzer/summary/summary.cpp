@@ -255,7 +255,7 @@ template <typename Codec> void code(Codec &codec, FindingContext &context) {
   codec(context.last_line);
   codec(context.function);
   codec(context.is_called_by_name);
-  codec.choice(context.needs, Needs::kOtherStream);
+  codec.choice(context.needs, Needs::kForeignFile);
   codec(context.is_for_libraries);
   codec(context.launcher);
   codec.list(context.servants, [&](std::string &usr) { codec(usr); });

@@ -24,6 +24,8 @@ bool mayHold(Needs needs, const DeviceUse &use) {
     return use.second || use.told || use.host_or_other;
   case Needs::kOtherStream:
     return use.stream;
+  case Needs::kForeignFile:
+    return use.any && (use.from_elsewhere || !use.saves);
   }
   return true;
 }

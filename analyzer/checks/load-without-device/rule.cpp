@@ -123,7 +123,7 @@ private:
                         .message = fill("what '{}' reads keeps the device it was saved from and {} "
                                         "without being moved: {}",
                                         {text, returned ? "is returned" : "is used", remedy}),
-                        .needs = Needs::kDevice};
+                        .needs = Needs::kForeignFile};
     if (use.kind == Operation::Kind::kTensorOp) {
       finding.op = program_.operatorName(use.expr);
       finding.to = placeMet(use).device();

@@ -28,7 +28,7 @@ Findings moduleReplacedAfterTo(const FunctionFacts &facts, Program &program) {
                         .message = "'" + program.spelling(part.expr) + "' " +
                                    whatReplacingDoes(part, program),
                         .from = part.loaded ? "" : Place::host().device(),
-                        .needs = Needs::kDevice};
+                        .needs = part.loaded ? Needs::kForeignFile : Needs::kDevice};
     if (const Operation *move = facts.find(Operation::Kind::kMove, part.moved))
       finding.to = move->target.place.device();
     if (part.inner)
