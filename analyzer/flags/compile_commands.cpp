@@ -389,6 +389,7 @@ core::Result<CompileCommand> CompileCommands::of(const std::string &file) {
           command.common.insert(command.common.end(), {"-D", macro});
       command.missing_in_database = *database != nullptr;
     } else {
+      command.in_database = true;
       command.folder = known.front().Directory;
       if (auto good = adopt(command, known.front().CommandLine); !good)
         return tl::unexpected(good.error());

@@ -31,6 +31,7 @@ struct CompileCommand {
   std::vector<std::string> only;        // headers for whose sake alone the file is read
   bool needs_cuda = false;              // its name does not tell, but what it includes does
   bool missing_in_database = false;     // there is a compile_commands.json, without this file
+  bool in_database = false;
 };
 
 class CompileCommands {

@@ -116,7 +116,10 @@ bool makesPlugin(const Command &command) {
 bool mayBeLoadable(const Command &command) {
   const auto &[name, arguments] = command;
   if (name == "add_library" || name == "cuda_add_library") // a static one, if nothing else is said
-    return has(arguments, "shared") || has(arguments, "module");
+    return has(arguments, "shared") || has(arguments, "module") ||
+           (arguments.size() > 1 && arguments[1] == "$");
+  if (name == "set_target_properties")
+    return has(arguments, "suffix") || has(arguments, "prefix");
   if (name == "set" || name == "option")
     return has(arguments, "build_shared_libs");
   const bool is_of_cmake = llvm::StringSwitch<bool>(name)

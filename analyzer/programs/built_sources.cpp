@@ -7,10 +7,10 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/GlobPattern.h>
 #include <llvm/Support/Path.h>
 
-#include <algorithm>
 #include <filesystem>
 
 namespace devsan::analyzer {
@@ -21,15 +21,24 @@ namespace {
 
 constexpr std::size_t kMaxPatterns = 1'000;
 constexpr std::size_t kMaxRead = std::size_t{64} << 20; // of what is no code
+constexpr std::size_t kMaxName = 4'096;
+constexpr StringRef kExtensions[] = {".cpp", ".cc", ".cxx", ".c++", ".cu", ".c"};
+
+bool says(StringRef text, std::initializer_list<StringRef> parts) {
+  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
+}
 
 // Without what stands behind `#`, where that begins a comment.
 std::string withoutComments(StringRef text) {
   std::string plain;
   for (const StringRef line : llvm::split(text, '\n')) {
     std::size_t end = 0;
-    while ((end = line.find('#', end)) != StringRef::npos && end > 0 &&
-           !llvm::isSpace(line[end - 1]))
-      ++end;
+    bool is_quoted = false;
+    for (; end < line.size(); ++end) {
+      is_quoted ^= line[end] == '"';
+      if (line[end] == '#' && !is_quoted && (end == 0 || llvm::isSpace(line[end - 1])))
+        break;
+    }
     plain += line.take_front(end).str() + "\n";
   }
   return plain;
@@ -47,29 +56,39 @@ std::vector<StringRef> wordsIn(StringRef text) {
   return words;
 }
 
-bool says(StringRef text, std::initializer_list<StringRef> parts) {
-  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
-}
-
 bool startsCompiler(StringRef text) {
   return says(text, {"g++", "clang++", "c++ ", "nvcc", "hipcc", "gcc", "CXX", "CC)", "emcc", "icpx",
                      "cl.exe", "cl /", "ompile", "cpp_extension", "uild"});
 }
 
-// These take whatever lies in their folders.
-bool takesAllSources(StringRef name) {
-  return name.ends_with(".Build.cs") || name.ends_with(".uproject") || name == "Package.swift" ||
-         name == "platformio.ini" || name.ends_with(".ino") || name == "build.rs";
+// Builds whose words say too little: they take whatever lies in some folder.
+bool isOtherBuild(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+             .Cases({"xmake.lua", "SConstruct", "SConscript", "wscript", "BUCK"}, true)
+             .Cases({"Android.bp", "Android.mk", "Package.swift", "platformio.ini"}, true)
+             .Cases({"build.rs", "Jamfile", "Jamroot", "BUILD.gn", "make.inc"}, true)
+             .Default(false) ||
+         name.starts_with("premake") || name.ends_with(".Build.cs") ||
+         name.ends_with(".uproject") || name.ends_with(".ino") || name.ends_with(".gyp") ||
+         name.ends_with(".bzl");
 }
 
-bool mayBePattern(StringRef word) {
-  return word.find_first_of("*?[%$@}") != StringRef::npos;
+bool endsAsSource(StringRef word) {
+  return llvm::any_of(kExtensions, [&](StringRef end) { return word.ends_with(end); });
 }
 
-// What tells names apart from what they are joined with elsewhere.
-bool composesNames(StringRef text) {
-  return says(text, {"PREPEND", "addprefix", "vpath", "VPATH", "patsubst", "notdir", "subdir(",
-                     "macro(", "MACRO(", "function(", "FUNCTION("});
+// A part that only the build knows: `$(NAME)`, `${name}`, `%s`, `{}`, `@NAME@`.
+bool hasUnknown(StringRef word) {
+  return word.find_first_of("$%{}@") != StringRef::npos;
+}
+
+// Names are put together of parts: `${name}.cpp`, `name + ".cpp"`, `$x.cpp`,
+// `src/${name}_main.cpp`.
+bool composesSource(StringRef word) {
+  if (llvm::is_contained(kExtensions, word) && word != ".c")
+    return true;
+  const StringRef name = word.substr(word.find_last_of("/\\") + 1);
+  return endsAsSource(word) && hasUnknown(name);
 }
 
 } // namespace
@@ -84,76 +103,118 @@ BuiltSources::BuiltSources(const ProjectFiles &files) {
   std::size_t count = 0, read = 0;
   for (const auto &other : files.others)
     for (const std::string &path : other.getValue()) {
-      if (++count > kMaxOtherFiles || read > kMaxRead) {
-        takes_all_ = true;
+      takes_all_ |= ++count > kMaxOtherFiles || read > kMaxRead || isOtherBuild(other.getKey());
+      if (takes_all_)
         return;
-      }
-      takes_all_ |= takesAllSources(other.getKey());
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       read += text.size();
       if (StringRef(text).contains('\0'))
         continue;
-      const bool compiles = mayCompile(path) && startsCompiler(text);
-      addNames(path, compiles ? withoutComments(text) : text, compiles, /*resolves=*/false);
+      const bool may_compile = mayCompile(path) || other.getKey().ends_with(".pri");
+      if (may_compile && startsCompiler(text))
+        addScript(withoutComments(text));
+      addNames(text, "");
     }
   for (const std::string &path : files.code)
     for (const std::string &included : deviceWordsIn(textOf(path)).includes)
-      addName(included, llvm::sys::path::parent_path(path), /*resolves=*/true);
-  takes_all_ |= patterns_.size() > kMaxPatterns;
+      addName(included, llvm::sys::path::parent_path(path));
 }
 
 void BuiltSources::addBuild(const std::string &path, StringRef text) {
-  const StringRef name = llvm::sys::path::filename(path);
-  takes_all_ |= says(text, {"aux_source_directory", "AUX_SOURCE_DIRECTORY"});
+  const StringRef name = llvm::sys::path::filename(path),
+                  folder = llvm::sys::path::parent_path(path);
+  const bool is_cmake = name == "CMakeLists.txt";
   const bool is_project_file = name.ends_with(".vcxproj");
-  const bool is_script = name.ends_with(".py");
   const std::string plain = is_project_file ? text.str() : withoutComments(text);
-  // `%: %.cpp`: whatever is asked for. And implicit rules make `train` of train.cpp.
-  if (is_project_file || is_script || name.ends_with(".pro") || name == "meson.build" ||
-      name.starts_with("BUILD") || name == "CMakeLists.txt" || name.ends_with(".cmake")) {
-    addNames(path, plain, !is_script || startsCompiler(plain),
-             !is_script && !name.ends_with(".cmake") && !composesNames(plain));
+  if (name.ends_with(".py")) {
+    if (startsCompiler(plain))
+      addScript(plain);
+    addNames(plain, "");
     return;
   }
-  for (const StringRef line : llvm::split(plain, '\n'))
-    takes_all_ |= line.ltrim().starts_with("%:") || line.ltrim().starts_with("% :");
-  addNames(path, plain, /*patterns=*/true, /*resolves=*/false);
-  for (const StringRef word : wordsIn(plain)) {
-    const StringRef stem = llvm::sys::path::stem(word.rtrim(':'));
-    for (const StringRef extension : {".cpp", ".cc", ".cxx", ".cu", ".c"})
-      if (!stem.empty() && addName((stem + extension).str(), "", /*resolves=*/false))
-        folders_.insert(llvm::sys::path::parent_path(path));
+  const std::string lower = StringRef(plain).lower();
+  // These compute names, or take folders as they are.
+  takes_all_ |=
+      says(lower, {"aux_source_directory", "ament_auto_add", "transform", "string(replace", "vpath",
+                   "patsubst", "addprefix", "addsuffix", "notdir", "shell find"});
+  if (is_cmake || name.ends_with(".cmake")) {
+    // Whoever calls them may lie anywhere.
+    const bool has_functions = says(lower, {"macro(", "function("});
+    for (const StringRef word : wordsIn(plain))
+      if (word.contains('*'))
+        addPattern(word, is_cmake && !has_functions ? folder : "", says(lower, {"glob_recurse"}));
+      else
+        takes_all_ |= composesSource(word);
+    addNames(plain, is_cmake && !has_functions ? folder : "");
+  } else {
+    addScript(plain);
+    addNames(plain, is_project_file || name.ends_with(".pro") || name.starts_with("BUILD") ||
+                            name == "meson.build"
+                        ? folder
+                        : "");
+    addObjects(plain);
   }
+  if (names_source_)
+    folders_.insert(folder);
+  names_source_ = false;
 }
 
-void BuiltSources::addNames(const std::string &path, StringRef text, bool patterns, bool resolves) {
-  const StringRef folder = llvm::sys::path::parent_path(path);
-  const bool is_recursive = says(text, {"RECURSE", "**", "recurse", "recursive"});
+// What starts compilers, or says what they get: patterns there may mean any source.
+void BuiltSources::addScript(StringRef text) {
+  takes_all_ |= llvm::any_of(wordsIn(text), [](StringRef word) {
+    const StringRef end = word.substr(word.rfind('*') + 1);
+    const bool is_pattern = word.contains('*') &&
+                            (hasUnknown(end) || end.starts_with(".c") || end.empty() || end == ".");
+    return is_pattern || (composesSource(word) && !word.ends_with("%.cpp") &&
+                          !word.ends_with("%.cu") && !word.ends_with("%.cc"));
+  });
+  // `bin/%: src/%.cpp`: whatever is asked for.
+  for (const StringRef line : llvm::split(text, '\n')) {
+    const auto [target, sources] = line.split(':');
+    takes_all_ |= target.rtrim().ends_with("%") && !sources.empty();
+  }
+  takes_all_ |= says(text, {"\ninclude ", "\n-include ", "\nsinclude "});
+}
+
+// Of a makefile: `work.o`, `work.cpp.o`; implicit rules make `work` of work.cpp.
+void BuiltSources::addObjects(StringRef text) {
   for (StringRef word : wordsIn(text)) {
-    if (mayBePattern(word)) {
-      if (patterns && !word.contains("%."))
-        addPattern(word, path, is_recursive);
-      word = word.substr(word.find_last_of("}$@") + 1).ltrim("/\\");
-      if (addName(word, folder, /*resolves=*/false) && isBuildFile(path))
-        folders_.insert(folder);
-      continue;
-    }
-    if (addName(word.rtrim(".:"), folder, resolves) && isBuildFile(path) && !path.ends_with(".py"))
-      folders_.insert(folder);
+    word = word.rtrim(":\\");
+    const bool is_object = word.consume_back(".o") || word.consume_back(".obj");
+    const bool named = names_source_;
+    if (is_object)
+      addName(word, "");
+    for (const StringRef extension : kExtensions)
+      addName((word + extension).str(), "");
+    names_source_ = named || (names_source_ && is_object); // `git push origin main`
   }
 }
 
-bool BuiltSources::addName(StringRef name, StringRef folder, bool resolves) {
+void BuiltSources::addNames(StringRef text, StringRef folder) {
+  for (StringRef word : wordsIn(text)) {
+    if (word.size() > kMaxName)
+      continue;
+    word = word.trim(":").rtrim(".\\");
+    const StringRef known = word.substr(word.find_last_of("}$@:") + 1);
+    addName(known.ltrim("/"), known.size() == word.size() ? folder : "");
+  }
+}
+
+// What a name means from a folder on; all sources that it may be, where there is no such one.
+void BuiltSources::addName(StringRef name, StringRef folder) {
   namespace fs = std::filesystem;
-  std::string spelled = withSlashes(name.str());
+  if (name.find('.') == StringRef::npos || !asked_.insert((folder + ":" + name).str()).second)
+    return;
+  const std::string spelled = withSlashes(name.str());
   const auto known = by_name_.find(llvm::sys::path::filename(spelled).lower());
-  if (spelled.empty() || known == by_name_.end())
-    return false;
-  if (resolves) {
+  if (known == by_name_.end())
+    return;
+  names_source_ |= endsAsSource(name.lower());
+  if (!folder.empty()) {
     const std::string path = (fs::path(folder.str()) / spelled).lexically_normal().string();
     if (paths_.contains(path)) {
       taken_.insert(path);
-      return true;
+      return;
     }
   }
   StringRef tail = spelled;
@@ -165,53 +226,46 @@ bool BuiltSources::addName(StringRef name, StringRef folder, bool resolves) {
   for (const std::string &path : known->second)
     if (any_folder || StringRef(path).ends_with(end))
       taken_.insert(path);
-  return true;
 }
 
-void BuiltSources::addPattern(StringRef word, const std::string &path, bool is_recursive) {
-  const StringRef name = llvm::sys::path::filename(path),
-                  folder = llvm::sys::path::parent_path(path);
-  const bool is_of_cmake = name == "CMakeLists.txt" || name.ends_with(".cmake");
-  bool is_below = name == "CMakeLists.txt";
+// Of CMake; `folder` is where it begins, empty where that may be anywhere.
+void BuiltSources::addPattern(StringRef word, StringRef folder, bool is_recursive) {
   for (const StringRef here : {"${CMAKE_CURRENT_SOURCE_DIR}/", "${CMAKE_CURRENT_LIST_DIR}/"})
     word.consume_front(here);
   word.consume_front("./");
-  if (word.find_first_of("}$@") != StringRef::npos || word.starts_with("..") ||
-      word.starts_with("/"))
-    is_below = false;
-  const StringRef tail = word.substr(word.find_last_of("}$@") + 1);
-  // A variable alone: what it holds is named where it is set.
-  if (tail.find_first_of("*?[") == StringRef::npos && !tail.starts_with("."))
+  const StringRef name = llvm::sys::path::filename(word),
+                  inner = llvm::sys::path::parent_path(word);
+  const StringRef extension = name.contains('.') ? name.substr(name.rfind('.')) : "";
+  // Headers, data, what is installed or packed.
+  const bool may_be_source = extension.empty() || extension == ".*" || extension.contains("[") ||
+                             extension.starts_with_insensitive(".c") || hasUnknown(extension);
+  if (!may_be_source)
     return;
-  // Sources, not whatever else is installed or packed.
-  const StringRef extension = tail.substr(tail.rfind('.') + 1).ltrim("[*");
-  const bool names_sources =
-      tail.contains('.') && (extension.empty() || extension.starts_with_insensitive("c"));
-  const bool names_all = !tail.contains('.') && tail.contains('*') && is_of_cmake;
-  if (!names_sources && !names_all)
-    return;
-  folders_.insert(folder);
-  if (!is_below) {
-    patterns_.push_back({"", tail.str()});
-    return;
+  names_source_ = true;
+  if (folder.empty() || hasUnknown(word) || word.starts_with("/") || inner.contains("..") ||
+      inner.contains('*')) {
+    // `${PROJECT_SOURCE_DIR}/src/*.cpp`
+    const StringRef tail = word.substr(word.find_last_of("}") + 1);
+    if (hasUnknown(tail) || tail.contains("..") || tail.count('*') > 1 || !tail.contains('/'))
+      takes_all_ = true;
+    else
+      patterns_.push_back({"", tail.str(), true});
+  } else {
+    patterns_.push_back(
+        {inner.empty() ? folder.str() : (folder + "/" + inner).str(), name.str(), is_recursive});
   }
-  const StringRef inner = llvm::sys::path::parent_path(tail);
-  if (inner.find_first_of("*?[") != StringRef::npos)
-    patterns_.push_back({folder.str(), tail.str()});
-  else
-    patterns_.push_back({inner.empty() ? folder.str() : (folder + "/" + inner).str(),
-                         llvm::sys::path::filename(tail).str(), is_recursive});
+  takes_all_ |= patterns_.size() > kMaxPatterns;
 }
 
 bool BuiltSources::mayBuild(StringRef source) const {
-  if (takes_all_ || isHeader(source.str()) || taken_.contains(source))
+  if (takes_all_ || isHeader(source.str()) || taken_.contains(source) ||
+      llvm::sys::path::filename(source).contains(' '))
     return true;
   const auto takes = [&](const Pattern &pattern) {
-    if (!pattern.folder.empty()) {
-      if (!source.starts_with(pattern.folder + "/") ||
-          (!pattern.is_recursive && llvm::sys::path::parent_path(source) != pattern.folder))
-        return false;
-    }
+    if (!pattern.folder.empty() &&
+        (!source.starts_with(pattern.folder + "/") ||
+         (!pattern.is_recursive && llvm::sys::path::parent_path(source) != pattern.folder)))
+      return false;
     llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create("*" + pattern.name);
     if (!glob) {
       llvm::consumeError(glob.takeError());

@@ -26,15 +26,18 @@ private:
     bool is_recursive = true;
   };
   void addBuild(const std::string &path, llvm::StringRef text);
-  void addNames(const std::string &path, llvm::StringRef text, bool patterns, bool resolves);
-  bool addName(llvm::StringRef name, llvm::StringRef folder, bool resolves);
-  void addPattern(llvm::StringRef word, const std::string &path, bool is_recursive);
+  void addScript(llvm::StringRef text);
+  void addObjects(llvm::StringRef text);
+  void addNames(llvm::StringRef text, llvm::StringRef folder);
+  void addName(llvm::StringRef name, llvm::StringRef folder);
+  void addPattern(llvm::StringRef word, llvm::StringRef folder, bool is_recursive);
 
   llvm::StringMap<std::vector<std::string>> by_name_; // sources, by their names in small letters
-  llvm::StringSet<> paths_, taken_;
+  llvm::StringSet<> paths_, taken_, asked_;
   llvm::StringSet<> folders_; // of builds that name sources
   std::vector<Pattern> patterns_;
-  bool takes_all_ = false;
+  bool names_source_ = false; // the build that is read
+  bool takes_all_ = false;    // or may do so, as far as is understood
 };
 
 } // namespace devsan::analyzer

@@ -357,6 +357,7 @@ private:
   bool makesDevice(std::size_t bracket) const {
     const StringRef made = at(bracket - 1);
     return at(bracket) == "{" || at(bracket - 2) == "Device" || made == "TensorOptions" ||
+           made == "emplace" || made == "emplace_back" || at(bracket - 2) == ":" ||
            isNameOfDevice(made);
   }
 

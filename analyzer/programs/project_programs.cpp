@@ -70,40 +70,22 @@ ProjectPrograms::Project *ProjectPrograms::projectOf(const std::string &file) {
     return nullptr;
   const auto [known, is_new] = by_root_.try_emplace(root);
   if (is_new) {
-    if (const ProjectFiles files = filesBelow(root); !isPackage(files, root))
-      known->second = read(files, root);
+    known->second = read(root);
     known->second.root = root;
   }
   return &known->second;
 }
 
-// What is built for Python is called from there.
-bool ProjectPrograms::isPackage(const ProjectFiles &files, const std::string &root) {
-  return files.code.size() > kMaxProjectFiles ||
-         llvm::any_of(files.packages,
-                      [&](const std::string &script) { return reaches(script, root); });
-}
-
 bool ProjectPrograms::isOfProgram(const std::string &file) {
   const Project *project = projectOf(file);
-  if (!project)
+  if (!project || project->has_interface)
     return false;
-  if (!project->has_callers)
-    return true;
-  if (project->files.empty()) {
-    const auto [known, is_new] = packages_.try_emplace(project->root);
-    if (is_new)
-      if (const ProjectFiles files = filesBelow(project->root);
-          files.code.size() <= kMaxProjectFiles)
-        known->second = read(files, project->root);
-    project = &known->second;
-  }
   const auto found = project->by_path.find(file);
   return found != project->by_path.end() && project->files[found->second].is_of_own_program;
 }
 
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
-                             StringRef by_name) {
+                             StringRef by_name, bool is_built) {
   Project *project = projectOf(file);
   if (!project || project->has_callers)
     return true;
@@ -113,8 +95,8 @@ bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, u
     project->has_callers = !called;
     project->called = called ? std::move(*called) : CalledCode();
   }
-  return project->has_callers ||
-         (!project->unbuilt.contains(path) && project->called->isReachable(path, line, by_name));
+  return project->has_callers || ((is_built || !project->unbuilt.contains(path)) &&
+                                  project->called->isReachable(path, line, by_name));
 }
 
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
@@ -133,8 +115,13 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
   return use;
 }
 
-ProjectPrograms::Project ProjectPrograms::read(const ProjectFiles &below, const std::string &root) {
+ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
+  const ProjectFiles below = filesBelow(root);
   const auto &[code, builds, packages, others] = below;
+  // What is built for Python is called from there.
+  if (code.size() > kMaxProjectFiles ||
+      llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
+    return {};
   // A package below the root is a project of its own: its code counts for who includes it.
   const auto is_packaged = [&](StringRef path) {
     return llvm::any_of(packages, [&](StringRef script) {
@@ -209,7 +196,12 @@ ProjectPrograms::Project ProjectPrograms::read(const ProjectFiles &below, const 
     is_library |= file.words.is_library;
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
-  project.has_examples = !built.makes_program || built.has_libraries;
+  project.has_interface = built.offers || is_library;
+  // Examples show how to use a library: one with headers, or one that is built.
+  const bool has_own_code = llvm::any_of(project.files, [&](const File &file) {
+    return !file.is_header && !isOfExample(StringRef(file.path).substr(root.size()));
+  });
+  project.has_examples = !built.makes_program || built.has_libraries || !has_own_code;
   has_own_main |= has_main && !project.has_examples;
   // Its host calls it, and has no tensors for it.
   const bool is_plugin =

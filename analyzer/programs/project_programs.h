@@ -25,9 +25,10 @@ public:
   // Whether it is a part of a program of the project, which others may use as a library too.
   bool isOfProgram(const std::string &file);
   // Whether a program of the project around `file` may come to the function around a line of
-  // `path`; true where others may call it. `by_name`: as in CalledCode.
+  // `path`; true where others may call it. `by_name`: as in CalledCode. `is_built`: a build says so
+  // that is not read here.
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
-              llvm::StringRef by_name);
+              llvm::StringRef by_name, bool is_built);
 
 private:
   struct File {
@@ -43,6 +44,7 @@ private:
   struct Project {
     DeviceUse use = DeviceUse::all(); // too large, or called from elsewhere
     bool has_callers = true;          // beside its programs
+    bool has_interface = true;        // headers, targets or modules are installed, or a package
     bool has_examples = true;         // that show how to use what is for others
     std::string root;
     std::optional<CalledCode> called; // read when it is asked for
@@ -63,12 +65,10 @@ private:
     std::size_t addProgram(unsigned main);
   };
   Project *projectOf(const std::string &file); // null for a lone file
-  static bool isPackage(const ProjectFiles &files, const std::string &root);
-  static Project read(const ProjectFiles &below, const std::string &root);
+  static Project read(const std::string &root);
 
   std::map<std::string, std::string> roots_; // of files
   std::map<std::string, Project> by_root_;
-  std::map<std::string, Project> packages_; // by their roots, without what uses them from elsewhere
 };
 
 } // namespace devsan::analyzer

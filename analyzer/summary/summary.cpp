@@ -304,6 +304,7 @@ template <typename Codec> void code(Codec &codec, Summary &summary) {
     codec.path(unit.file);
     codec.list(unit.only, [&](std::string &header) { codec.path(header); });
     codec(unit.missing_in_database);
+    codec(unit.in_database);
     codec(unit.is_unread_header);
     code(codec, unit.outcome);
   });

@@ -25,6 +25,7 @@ struct Summary {
     std::string file;
     std::vector<std::string> only; // see CompileCommand
     bool missing_in_database = false;
+    bool in_database = false;
     // A header that was to be looked at and that no source of the part has read: it counts where
     // those of no other part have.
     bool is_unread_header = false;

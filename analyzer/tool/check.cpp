@@ -290,6 +290,7 @@ private:
       command.file = std::move(unit.file);
       command.only = std::move(unit.only);
       command.missing_in_database = unit.missing_in_database;
+      command.in_database = unit.in_database;
       outcomes_.push_back(std::move(unit.outcome));
     }
     return {};
@@ -344,7 +345,7 @@ private:
                          bool is_unread_header) {
       summary.units.push_back({static_cast<unsigned>(index), std::move(command.file),
                                std::move(command.only), command.missing_in_database,
-                               is_unread_header, std::move(outcome)});
+                               command.in_database, is_unread_header, std::move(outcome)});
     };
     std::vector<FileOutcome> outcomes = analyzed(commands_, settings_);
     const std::vector<std::string> headers = filesOf(headers_);

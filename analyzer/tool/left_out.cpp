@@ -62,7 +62,8 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
         }
       }
       const core::Location &place = finding.locations.front();
-      if (projects.mayRun(command.file, place.file, place.line, nameCalled(place, context)))
+      if (projects.mayRun(command.file, place.file, place.line, nameCalled(place, context),
+                          command.in_database))
         return false;
       ++left_out.uncalled;
       return true;
