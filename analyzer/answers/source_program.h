@@ -94,6 +94,8 @@ public:
   bool isDrained(Code earlier, Code later) override;
   HostUse hostUse(Code read, Function function) override;
   bool isBeforeBackward(Code read, Function function) override;
+  bool mayChange(const Path &tensor, Code read) override;
+  bool areExclusive(Code one, Code other) override;
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;

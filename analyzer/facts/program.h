@@ -141,6 +141,9 @@ public:
   // The host waited at `earlier`, and before `later` nothing gives the device work.
   virtual bool isDrained(Code earlier, Code later) = 0;
   virtual HostUse hostUse(Code read, Function function) = 0;
+  // What the loop around the read does may give the tensor other values.
+  virtual bool mayChange(const Path &tensor, Code read) = 0;
+  virtual bool areExclusive(Code one, Code other) = 0; // no turn of the loop runs both
   // A backward pass follows in the same turn of the loop.
   virtual bool isBeforeBackward(Code read, Function function) = 0;
   // Of the loop around it: under no condition.

@@ -84,6 +84,16 @@ public:
   bool onEachRun(const clang::Stmt *statement, const clang::FunctionDecl *function) {
     return stepWithin(statement, function).has_value();
   }
+  // The same of each turn of the loop around it, where none is the last.
+  bool onEachTurn(const clang::Stmt *statement, const clang::FunctionDecl *function) {
+    const std::optional<std::string> within = stepWithin(statement, function);
+    return within && !within->empty();
+  }
+  llvm::ArrayRef<FileScan::Caller> callersOf(const clang::FunctionDecl *function) {
+    const auto found = scan().callers.find(function->getCanonicalDecl());
+    return found == scan().callers.end() ? llvm::ArrayRef<FileScan::Caller>()
+                                         : llvm::ArrayRef<FileScan::Caller>(found->second);
+  }
   // Registered for host tensors only: TORCH_LIBRARY_IMPL(…, CPU, …).
   bool runsOnHost(const clang::FunctionDecl *function);
 

@@ -124,6 +124,10 @@ bool hasRemainder(const Expr *condition) {
 
 bool isOccasional(ASTContext &context, const Expr *condition, bool when_true, const Stmt *branch,
                   const Stmt *statement) {
+  // `if (i % 10 == 0) … else …`: the other way is the usual one.
+  if (const auto *comparison = dyn_cast<BinaryOperator>(strip(condition));
+      comparison && comparison->isEqualityOp() && hasRemainder(condition))
+    return when_true == (comparison->getOpcode() == BO_EQ);
   return hasRemainder(condition) || resetsCondition(condition, branch, statement) ||
          (when_true && comparesWithOneIteration(context, condition));
 }

@@ -266,7 +266,7 @@ private:
         !(program_.isDrained(last_read_, finding.at) || program_.isDrained(first.at, finding.at)))
       return false;
     last_read_ = finding.at;
-    first.is_for_libraries &= finding.is_for_libraries;
+    first.is_for_libraries |= finding.is_for_libraries;
     if (first.related.size() < kMaxRelated)
       first.related.push_back(
           {.code = finding.at, .message = "read here as well: one copy would bring both"});
@@ -293,12 +293,12 @@ private:
     const std::optional<Path> tensor = program_.whole(facts_, wait.read, is_element);
     if (!is_move && operation.name != "item")
       return false;
-    if (readsSeveral(operation, wait.read, tensor, is_element))
+    if (readsSeveral(operation))
       return true;
+    const bool has_loop = bool(program_.loopAround(operation.expr));
     if (is_element && tensor && program_.hasVariableIndex(wait.read))
-      return !isSetInLoopAround(operation, *tensor);
-    if (is_move && tensor && program_.loopAround(operation.expr) &&
-        !isSetInLoopAround(operation, *tensor))
+      return has_loop ? !isSetInLoop(operation, *tensor) : isOfParameter(*tensor);
+    if (is_move && tensor && has_loop && !isSetInLoop(operation, *tensor))
       return true;
     const HostUse use = program_.hostUse(operation.expr, facts_.function);
     return use == HostUse::kGathered || use == HostUse::kSeldom || use == HostUse::kTensors ||
@@ -320,34 +320,70 @@ private:
     });
   }
 
-  // The same turn of the loop reads the tensor again, or other elements, or what else is computed
-  // of it: `x.min().item(); x.max().item()`.
-  bool readsSeveral(const Operation &operation, Code read, const std::optional<Path> &tensor,
-                    bool is_element) {
-    const Loop loop = program_.loopAround(operation.expr);
-    const std::optional<Path> source = program_.source(facts_, read);
-    const auto reads_same = [&](const Operation &other) {
-      if (other.operands.empty() || other.name == "operator<<" || !readsOnly(other) ||
-          program_.loopAround(other.expr) != loop)
-        return false;
-      const Code from = other.operands.front().expr;
-      bool element = false;
-      return (tensor && program_.whole(facts_, from, element) == tensor && element == is_element) ||
-             (!is_element && operation.name == "item" && other.name == "item" && source &&
-              program_.source(facts_, from) == source);
-    };
-    return std::ranges::count_if(facts_.operations, reads_same) > 1;
+  struct Read {
+    const Operation *operation;
+    Loop loop;
+    std::optional<Path> tensor; // of which it is an element, or the whole
+    bool is_element = false;
+    std::optional<Path> source;
+  };
+
+  const std::vector<Read> &reads() {
+    if (!reads_) {
+      reads_.emplace();
+      for (const Operation &operation : facts_.operations) {
+        if (operation.operands.empty() || operation.name == "operator<<" || !readsOnly(operation))
+          continue;
+        Read read{.operation = &operation, .loop = program_.loopAround(operation.expr)};
+        const Code from = operation.operands.front().expr;
+        read.tensor = program_.whole(facts_, from, read.is_element);
+        read.source = program_.source(facts_, from);
+        reads_->push_back(std::move(read));
+      }
+    }
+    return *reads_;
   }
 
-  // In the loop around an operation; where there is none, the caller has it.
-  bool isSetInLoopAround(const Operation &operation, const Path &tensor) {
-    const Loop loop = program_.loopAround(operation.expr);
-    return std::ranges::any_of(facts_.operations, [&](const Operation &other) {
-      return other.path && tensor.startsWith(*other.path) &&
-             (other.kind == Operation::Kind::kAssign || isInPlace(other.name) ||
-              other.name == "operator=") &&
-             (!loop || program_.isIn(other.expr, loop));
+  // The same turn of the loop reads the tensor again, or other elements, or what else is computed
+  // of it: `x.min().item(); x.max().item()`.
+  bool readsSeveral(const Operation &operation) {
+    const auto own = std::ranges::find(reads(), &operation, &Read::operation);
+    if (own == reads().end())
+      return false;
+    return std::ranges::any_of(reads(), [&](const Read &other) {
+      const bool same_tensor =
+          own->tensor && own->tensor == other.tensor && own->is_element == other.is_element;
+      const bool same_source = own->source && own->source == other.source && !own->is_element &&
+                               operation.name == "item" && other.operation->name == "item";
+      return other.operation != &operation && other.loop == own->loop &&
+             (same_tensor || same_source) && !isSetBetween(operation, *other.operation, *own) &&
+             !program_.areExclusive(operation.expr, other.operation->expr);
     });
+  }
+
+  bool isSetBetween(const Operation &one, const Operation &other, const Read &read) {
+    const Operation *first = std::min(&one, &other), *last = std::max(&one, &other);
+    const std::optional<Path> &path = read.tensor ? read.tensor : read.source;
+    return std::any_of(first + 1, last, [&](const Operation &between) {
+      return between.kind == Operation::Kind::kAssign && between.path && path &&
+             path->startsWith(*between.path);
+    });
+  }
+
+  bool isOfParameter(const Path &tensor) {
+    return tensor.root && tensor.fields.empty() && program_.role(tensor.root) == Role::kParameter;
+  }
+
+  bool isSetInLoop(const Operation &operation, const Path &tensor) {
+    const Loop loop = program_.loopAround(operation.expr);
+    return std::ranges::any_of(facts_.operations,
+                               [&](const Operation &other) {
+                                 return other.path && tensor.startsWith(*other.path) &&
+                                        (other.kind == Operation::Kind::kAssign ||
+                                         isInPlace(other.name) || other.name == "operator=") &&
+                                        program_.isIn(other.expr, loop);
+                               }) ||
+           program_.mayChange(tensor, operation.expr);
   }
 
   // `box[i][0].item()`, `box[i][1].item()`, or `loss.item()` twice: one wait would read them all.
@@ -386,6 +422,7 @@ private:
   Program &program_;
   std::optional<std::size_t> earlier_;      // the finding of the last wait for data
   Code last_read_ = {};                     // that it stands for
+  std::optional<std::vector<Read>> reads_;  // of data, as far as they were asked for
   std::vector<std::pair<Loop, Path>> seen_; // what was reported of each loop's tensors
   Findings findings_;
 };

@@ -170,6 +170,8 @@ public:
   bool isDrained(Code, Code) override { return false; }
   HostUse hostUse(Code, Function) override { return HostUse::kOther; }
   bool isBeforeBackward(Code, Function) override { return false; }
+  bool mayChange(const Path &, Code) override { return true; }
+  bool areExclusive(Code, Code) override { return false; }
   bool isOnEveryTurn(Code code) override;
   bool isUnconditional(Code code) override;
   bool isInBranch(Code code) override;
