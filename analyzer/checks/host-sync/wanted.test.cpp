@@ -8,6 +8,7 @@
 // RUN: not %{check} %t/library/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=LIBRARY
 #include <torch/torch.h>
 
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <vector>
@@ -140,6 +141,81 @@ void copies() {
     torch::tensor({1.0 * i, 2.0}, torch::kCUDA);
 }
 
+// Callers gather it.
+double step(torch::Tensor x) {
+  // CHECK: [[#@LINE+1]]:{{.*}} [device-host-sync]
+  return x.sum().item<double>();
+}
+void returned() {
+  double total = 0;
+  for (int i = 0; i < 9; ++i)
+    total += std::sqrt(step(next()));
+  std::printf("%f\n", total);
+}
+
+struct Scene {
+  torch::Tensor image = next();
+  double error = 0;
+  void render();
+  bool done() const;
+  void show() {
+    for (int i = 0; i < 9; ++i) {
+      render();
+      std::printf("%f\n", image.cpu().data_ptr<float>()[0]);
+    }
+    for (int i = 0; i < 9; ++i) {
+      error += next().sum().item<double>();
+      if (done())
+        break;
+    }
+  }
+};
+
+// Others may change it between two turns, or want it in each.
+void changed(torch::Tensor seen, Environment environment) {
+  Scene scene;
+  double state[2] = {};
+  for (int i = 0; i < 9; ++i) {
+    if (seen[i].item<double>() > 0)
+      continue;
+    seen[i] = 1.0;
+  }
+  for (int i = 0; i < 9; ++i) {
+    scene.render();
+    environment.step(scene.image[i].item<int>());
+  }
+  for (int i = 0; i < 9; ++i) {
+    scene.error += next().sum().item<double>();
+    if (scene.done())
+      break;
+  }
+  for (int i = 0; i < 9; ++i) {
+    state[0] = next().sum().item<double>();
+    environment.step(i);
+  }
+  std::vector<double> values;
+  for (int i = 0; i < 9; ++i) {
+    torch::Tensor x = next(), value = next().sum();
+    const int action = x.argmax().item<int>();
+    values.push_back(value.item<double>());
+    environment.step(action);
+  }
+  for (int i = 0; i < 9; ++i) {
+    torch::Tensor x = next();
+    if (i > 3)
+      environment.step(x.sum().item<int>());
+    else
+      environment.step(x.sum().item<int>() + 1);
+  }
+  for (int i = 0; i < 9; ++i) {
+    const int action = next().argmax().item<int>();
+    if (i % 2 == 0)
+      std::printf("%d\n", action);
+    else
+      environment.step(action);
+  }
+}
+
 // What the program needs there and then.
 void needed(Environment environment) {
   for (int i = 0; i < 9; ++i) {
@@ -174,4 +250,7 @@ void everything() {
   masks(next(), next());
   copies();
   needed(Environment());
+  returned();
+  Scene().show();
+  changed(next(), Environment());
 }
