@@ -238,6 +238,10 @@ private:
       is_seldom_ = true;
       return;
     }
+    if (const auto *value = dyn_cast<Expr>(part); value && isTensor(value->getType())) {
+      is_other_ = true;
+      return;
+    }
     if (isa<ReturnStmt>(parent))
       return followCallers(depth);
     const auto *call = dyn_cast<CallExpr>(parent);

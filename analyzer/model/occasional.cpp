@@ -104,9 +104,12 @@ const VarDecl *counterOf(ASTContext &context, const Expr *expr) {
   return nullptr;
 }
 
-// if (i + 1 == n), if (i == 3): on one turn.
+// if (i + 1 == n), if (i == 3 && show): on one turn.
 bool comparesWithOneIteration(ASTContext &context, const Expr *condition) {
   const auto *comparison = dyn_cast<BinaryOperator>(strip(condition));
+  if (comparison && comparison->getOpcode() == BO_LAnd)
+    return comparesWithOneIteration(context, comparison->getLHS()) ||
+           comparesWithOneIteration(context, comparison->getRHS());
   if (!comparison || comparison->getOpcode() != BO_EQ)
     return false;
   const Expr *sides[] = {comparison->getLHS(), comparison->getRHS()};

@@ -29,11 +29,15 @@ bool isKindBesideCuda(StringRef word) {
   return kindsBesideCuda().contains(kind) && (kind != "hip" || word.front() == 'k');
 }
 
+// "Total CPU/GPU time"
+bool isProse(StringRef word) {
+  return word.starts_with("\"") && llvm::any_of(word, llvm::isSpace);
+}
+
 // `__CUDACC__` and its like ask which compiler it is, as vendored headers do. Prose and what
 // LibTorch calls its own macros name nothing.
 bool isDeviceWord(StringRef word) {
-  if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" ||
-      (word.starts_with("\"") && llvm::any_of(word, llvm::isSpace)))
+  if (word.starts_with("__") || word == "TORCH_UNUSED_EXCEPT_CUDA" || isProse(word))
     return false;
   return word.contains_insensitive("cuda") || word.contains_insensitive("accelerator") ||
          isKindBesideCuda(word);

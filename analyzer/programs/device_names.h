@@ -9,6 +9,7 @@ namespace devsan::analyzer {
 
 const llvm::StringSet<> &kindsBesideCuda();
 bool isKindBesideCuda(llvm::StringRef word);
+bool isProse(llvm::StringRef word);
 bool isDeviceWord(llvm::StringRef word);
 bool isHostWord(llvm::StringRef word);
 bool namesSecondDevice(llvm::StringRef word);

@@ -40,7 +40,7 @@ private:
     const StringRef word = words_[i];
     DeviceUse &use = found_.use;
     found_.names_torch |= isOfTorch(word) || (word == "at" && at(i + 1) == "::");
-    found_.names_gpu |= word.contains_insensitive("gpu") || isOtherKind(i);
+    found_.names_gpu |= (word.contains_insensitive("gpu") && !isProse(word)) || isOtherKind(i);
     const bool is_beside_cuda = isKindBesideCuda(word) || isScopedKind(i);
     use.any |= is_beside_cuda || makesUnknownDevice(i) ||
                (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i));
@@ -381,16 +381,22 @@ private:
 } // namespace
 
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
-  return {any || other.any,       host_or_other || other.host_or_other,
-          second || other.second, told || other.told,
-          stream || other.stream, saves || other.saves,
+  return {any || other.any,
+          host_or_other || other.host_or_other,
+          second || other.second,
+          told || other.told,
+          stream || other.stream,
+          saves || other.saves,
           from_elsewhere || other.from_elsewhere};
 }
 
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
-  return {any && other.any,       host_or_other && other.host_or_other,
-          second && other.second, told && other.told,
-          stream && other.stream, saves && other.saves,
+  return {any && other.any,
+          host_or_other && other.host_or_other,
+          second && other.second,
+          told && other.told,
+          stream && other.stream,
+          saves && other.saves,
           from_elsewhere && other.from_elsewhere};
 }
 

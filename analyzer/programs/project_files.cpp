@@ -5,6 +5,7 @@
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Path.h>
@@ -29,27 +30,41 @@ bool makesPackage(const std::string &script) {
          StringRef(text).contains("[project]");
 }
 
-} // namespace
+bool namesTest(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases({"test", "tests", "unittest", "unittests", "testing"}, true)
+      .Cases({"benchmark", "benchmarks", "bench"}, true)
+      .Default(false);
+}
 
-bool isOfExample(StringRef path) {
-  const auto names_example = [](StringRef word) {
-    return llvm::StringSwitch<bool>(word.lower())
-        .Cases({"test", "tests", "unittest", "unittests", "testing"}, true)
-        .Cases({"example", "examples", "sample", "samples", "demo", "demos"}, true)
-        .Cases({"benchmark", "benchmarks", "bench", "tutorial", "tutorials"}, true)
-        .Default(false);
-  };
+// One of the words of a path, in small letters: `unit_tests`, `FooTest`, `example1`.
+bool hasWord(StringRef path, llvm::function_ref<bool(StringRef)> test) {
   StringRef rest = path.rsplit('.').first;
   while (!rest.empty()) {
     StringRef word = rest.take_while(llvm::isUpper);
     if (word.size() < 2) // a word of small letters, with or without a capital
       word = rest.take_front(word.size() +
                              rest.drop_front(word.size()).take_while(llvm::isLower).size());
-    if (names_example(word))
+    if (test(word.lower()))
       return true;
     rest = rest.drop_front(std::max<std::size_t>(word.size(), 1));
   }
   return false;
+}
+
+} // namespace
+
+bool isOfExample(StringRef path) {
+  return hasWord(path, [](StringRef word) {
+    return namesTest(word) || llvm::StringSwitch<bool>(word)
+                                  .Cases({"example", "examples", "sample", "samples"}, true)
+                                  .Cases({"demo", "demos", "tutorial", "tutorials"}, true)
+                                  .Default(false);
+  });
+}
+
+bool isOfTest(StringRef path) {
+  return hasWord(path, namesTest);
 }
 
 bool isUnitTest(StringRef path, StringRef text) {

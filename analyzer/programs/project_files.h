@@ -27,6 +27,9 @@ bool reaches(const std::string &script, const std::string &root);
 // `unit_tests`, `FooTest`, `example1`: a program that shows or tests what others are to use.
 bool isOfExample(llvm::StringRef path);
 
+// A test or a benchmark alone.
+bool isOfTest(llvm::StringRef path);
+
 // Tests of units call what the programs may never come to. Those that stand within the code that
 // they test are none of these.
 bool isUnitTest(llvm::StringRef path, llvm::StringRef text);

@@ -40,7 +40,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
       if (isUnitTest(inside, text))
         return true;
       const CodeOutline outline = outlineOf(text);
-      has_main |= !isHeader(path) && (!has_examples || !isOfExample(inside)) &&
+      has_main |= !isHeader(path) && !(has_examples ? isOfExample : isOfTest)(inside) &&
                   llvm::any_of(outline.parts, [](const CodeOutline::Part &part) {
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
@@ -197,12 +197,15 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
   project.has_interface = built.offers || is_library;
-  // Examples show how to use a library: one with headers, or one that is built.
+  // Examples show how to use what is for others; where nothing is, they are the programs.
   const bool has_own_code = llvm::any_of(project.files, [&](const File &file) {
     return !file.is_header && !isOfExample(StringRef(file.path).substr(root.size()));
   });
-  project.has_examples = !built.makes_program || built.has_libraries || !has_own_code;
-  has_own_main |= has_main && !project.has_examples;
+  project.has_examples =
+      !built.makes_program || built.offers || built.makes_library || is_library || !has_own_code;
+  has_own_main |= !project.has_examples && llvm::any_of(project.files, [&](const File &file) {
+    return file.words.has_main && !isOfTest(StringRef(file.path).substr(root.size()));
+  });
   // Its host calls it, and has no tensors for it.
   const bool is_plugin =
       !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;

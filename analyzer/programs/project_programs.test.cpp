@@ -21,6 +21,9 @@
 // RUN: %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'template <class T> void place(Net net, T settings) { net.to(settings->device); }' > %t/words/place.h
 // RUN: not %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
+// Nor does what is only shown.
+// RUN: cp -r %t/host %t/shown && echo '#include <torch/torch.h>' > %t/shown/time.cpp && echo 'const char *kTime = "Total CPU/GPU time";' >> %t/shown/time.cpp
+// RUN: %{check} %t/shown/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // A header that asks which compiler it is names none either.
 // RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
 // RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT

@@ -351,9 +351,11 @@ private:
     if (own == reads().end())
       return false;
     return std::ranges::any_of(reads(), [&](const Read &other) {
-      const bool same_tensor =
-          own->tensor && own->tensor == other.tensor && own->is_element == other.is_element;
+      const bool same_tensor = own->tensor && own->tensor == other.tensor && own->is_element &&
+                               other.is_element &&
+                               program_.type(own->tensor->last()) != Type::kTensors;
       const bool same_source = own->source && own->source == other.source && !own->is_element &&
+                               !(own->tensor && own->tensor == other.tensor) &&
                                operation.name == "item" && other.operation->name == "item";
       return other.operation != &operation && other.loop == own->loop &&
              (same_tensor || same_source) && !isSetBetween(operation, *other.operation, *own) &&

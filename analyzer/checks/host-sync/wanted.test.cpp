@@ -103,11 +103,18 @@ void elements(torch::Tensor scores) {
     std::printf("%f\n", found[1].item<double>());
   }
   for (int i = 0; i < 9; ++i) {
+    torch::Tensor x = next();
+    // CHECK: [[#@LINE+2]]:17:{{.*}} [device-host-sync]
+    // CHECK: [[#@LINE+1]]:42:{{.*}} [device-host-sync]
+    if (x.min().item<double>() < x.max().item<double>())
+      std::printf("%d\n", i);
     torch::Tensor loss = next().sum();
-    // CHECK: [[#@LINE+1]]:{{.*}} [device-host-sync]
     if (loss.item<double>() > 3)
       std::printf("%f\n", loss.item<double>());
   }
+  for (int i = 0; i < 9; ++i)
+    if (i == 0 && sum == 0)
+      std::printf("%f\n", next().sum().item<double>());
 }
 
 void masks(torch::Tensor x, torch::Tensor y) {
