@@ -159,6 +159,7 @@ Build &Build::operator|=(const Build &other) {
   makes_loadable |= other.makes_loadable;
   makes_module |= other.makes_module;
   makes_plugin |= other.makes_plugin;
+  has_libraries |= other.has_libraries;
   return *this;
 }
 
@@ -172,6 +173,9 @@ Build buildOf(StringRef path, StringRef text) {
     build.makes_library = makesLibrary(file.commands);
     build.makes_module = llvm::any_of(file.commands, makesModule);
     build.makes_plugin = llvm::any_of(file.commands, makesPlugin);
+    build.has_libraries = llvm::any_of(file.commands, [](const Command &command) {
+      return command.first.ends_with("add_library");
+    });
     build.makes_loadable = llvm::any_of(file.commands, mayBeLoadable);
     build.makes_program = llvm::any_of(file.commands, [](const Command &command) {
       return command.first.ends_with("add_executable");
@@ -203,6 +207,7 @@ Build buildOf(StringRef path, StringRef text) {
     build.makes_loadable = !build.makes_program;
   }
   build.makes_loadable |= build.offers;
+  build.has_libraries |= build.makes_loadable;
   return build;
 }
 

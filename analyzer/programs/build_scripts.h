@@ -16,6 +16,7 @@ struct Build {
   bool makes_program = false;
   bool makes_loadable = false; // at run time, as far as is seen
   bool makes_module = false;   // to be loaded
+  bool has_libraries = false;  // of any kind, as far as is seen
   bool makes_plugin = false;   // which its host calls by an interface of the host's
 
   Build &operator|=(const Build &other);

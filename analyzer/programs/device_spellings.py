@@ -190,9 +190,9 @@ FILES = [
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),
-    # But where nothing is for others, the examples are the programs.
-    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_library(work SHARED work.cu)\nadd_executable(app examples/main.cpp)\n"}, set()),
-    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cu)\nadd_executable(app examples/main.cpp)\n" + INSTALL}, ALL),
+    # But where no library is built, the examples are the programs.
+    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_executable(app examples/main.cpp work.cu)\n"}, set()),
+    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cu)\nadd_executable(app examples/main.cpp)\n"}, ALL),
     ({"main.cpp": "", "tests/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cu)\nadd_executable(app tests/main.cpp)\n"}, ALL),
     ({"main.cpp": ""}, ALL),
     # Of two programs the one that has the file counts.

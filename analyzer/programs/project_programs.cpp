@@ -197,12 +197,11 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
   project.has_interface = built.offers || is_library;
-  // Examples show how to use what is for others; where nothing is, they are the programs.
+  // Examples show how to use a library; where none is built, they are the programs.
   const bool has_own_code = llvm::any_of(project.files, [&](const File &file) {
     return !file.is_header && !isOfExample(StringRef(file.path).substr(root.size()));
   });
-  project.has_examples =
-      !built.makes_program || built.offers || built.makes_library || is_library || !has_own_code;
+  project.has_examples = !built.makes_program || built.has_libraries || !has_own_code;
   has_own_main |= !project.has_examples && llvm::any_of(project.files, [&](const File &file) {
     return file.words.has_main && !isOfTest(StringRef(file.path).substr(root.size()));
   });
