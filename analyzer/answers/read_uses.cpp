@@ -1,6 +1,7 @@
 // What the host does with a value that it read of a tensor.
 #include "analyzer/answers/source_program.h"
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/parents.h"
 #include "analyzer/ast/torch_api.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -13,11 +14,6 @@ namespace {
 
 constexpr int kMaxVariables = 4; // and functions that hold the value one after the other
 constexpr std::size_t kMaxMentions = 40;
-
-const Stmt *parentOf(ASTContext &context, const Stmt *part) {
-  const DynTypedNodeList parents = context.getParents(*part);
-  return parents.empty() ? nullptr : parents[0].get<Stmt>();
-}
 
 const VarDecl *initialised(ASTContext &context, const Stmt *part) {
   const DynTypedNodeList parents = context.getParents(*part);
@@ -56,13 +52,6 @@ Target targetOf(const Expr *lvalue) {
       return target;
     }
   }
-}
-
-const ValueDecl *namedBy(const Stmt *part) {
-  if (const auto *reference = dyn_cast<DeclRefExpr>(part))
-    return reference->getDecl();
-  const auto *member = dyn_cast<MemberExpr>(part);
-  return member ? member->getMemberDecl() : nullptr;
 }
 
 bool isNumber(QualType type) {
@@ -182,7 +171,7 @@ private:
       return;
     }
     const Stmt *part = expr;
-    while (const Stmt *parent = parentOf(context_, part)) {
+    while (const Stmt *parent = directParent(context_, part)) {
       if (!isPassedOn(part, parent))
         return end(part, parent, depth);
       part = parent;
@@ -328,11 +317,11 @@ private:
       const auto *mention = dyn_cast<Expr>(part);
       if (!mention)
         return false;
-      if (namedBy(mention) == target.holder)
+      if (isNameOf(mention, target.holder))
         return !isGatheredInto(mention, target.holder) && !isSeldom(mention);
       // `stats.loss += …; if (stop(stats))`, `total_ += …; if (done())`
-      return target.root ? target.root != target.holder && namedBy(mention) == target.root &&
-                               !isa_and_nonnull<MemberExpr>(parentOf(context_, mention)) &&
+      return target.root ? target.root != target.holder && isNameOf(mention, target.root) &&
+                               !isa_and_nonnull<MemberExpr>(directParent(context_, mention)) &&
                                !isSeldom(mention)
                          : decidesByThis(mention);
     });
@@ -344,7 +333,7 @@ private:
     if (!call || !isa<CXXThisExpr>(call->getImplicitObjectArgument()->IgnoreParenImpCasts()))
       return false;
     const Stmt *part = mention;
-    for (const Stmt *parent; (parent = parentOf(context_, part)); part = parent)
+    for (const Stmt *parent; (parent = directParent(context_, part)); part = parent)
       if (!isa<Expr>(parent)) {
         const auto *branch = dyn_cast<IfStmt>(parent);
         const auto *loop = dyn_cast<WhileStmt>(parent);
@@ -355,7 +344,8 @@ private:
 
   // `total += …`, `total = total + …`, `losses.push_back(…)`, `losses[i] = …`
   bool isGatheredInto(const Expr *mention, const ValueDecl *holder) const {
-    for (const Stmt *part = mention, *parent; (parent = parentOf(context_, part)); part = parent) {
+    for (const Stmt *part = mention, *parent; (parent = directParent(context_, part));
+         part = parent) {
       if (const auto *binary = dyn_cast<BinaryOperator>(parent); binary && binary->isAssignmentOp())
         return targetOf(binary->getLHS()).holder == holder;
       if (const auto *op = dyn_cast<CXXOperatorCallExpr>(parent); op && op->isAssignmentOp())
@@ -377,7 +367,7 @@ private:
       return;
     std::vector<const Expr *> mentions;
     contains(function_->getBody(), [&](const Stmt *part) {
-      if (isa<Expr>(part) && namedBy(part) == variable)
+      if (isa<Expr>(part) && isNameOf(part, variable))
         mentions.push_back(cast<Expr>(part));
       return false;
     });
@@ -385,7 +375,7 @@ private:
     for (const Expr *mention : mentions)
       if (is_other_)
         return;
-      else if (const auto *set = dyn_cast_or_null<BinaryOperator>(parentOf(context_, mention));
+      else if (const auto *set = dyn_cast_or_null<BinaryOperator>(directParent(context_, mention));
                !set || !set->isAssignmentOp() || set->getLHS() != mention)
         follow(mention, depth);
     is_seldom_ |= mentions.empty();

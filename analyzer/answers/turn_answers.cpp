@@ -2,6 +2,7 @@
 // data.
 #include "analyzer/answers/source_program.h"
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/parents.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/facts/operators.h"
 
@@ -21,12 +22,7 @@ bool isArithmetic(QualType type) {
   return type.getNonReferenceType()->isArithmeticType();
 }
 
-bool isNamed(const Stmt *part, const ValueDecl *decl) {
-  const auto *reference = dyn_cast<DeclRefExpr>(part);
-  const auto *member = dyn_cast<MemberExpr>(part);
-  return (reference && reference->getDecl() == decl) || (member && member->getMemberDecl() == decl);
-}
-
+// What the data are is written there: literals, constants.
 bool isSpelledOut(const Expr *expr) {
   return !contains(expr, [](const Stmt *part) {
     const auto *reference = dyn_cast<DeclRefExpr>(part);
@@ -58,6 +54,18 @@ bool takesCopy(const FunctionDecl *callee, const CallExpr *call, const Expr *giv
   return false;
 }
 
+// The last case of a switch's body before a statement there; null in another block.
+const Stmt *caseOf(const CompoundStmt *block, const Stmt *statement) {
+  const Stmt *last = nullptr;
+  for (const Stmt *sibling : block->body()) {
+    if (isa<SwitchCase>(sibling))
+      last = sibling;
+    if (sibling == statement)
+      break;
+  }
+  return last;
+}
+
 } // namespace
 
 bool SourceProgram::isBeforeBackward(Code read, Function function) {
@@ -87,7 +95,7 @@ bool SourceProgram::mayChange(const Path &tensor, Code read) {
   const auto is_mention = [&](const Stmt *part) {
     if (own.contains(part))
       return false;
-    return root ? isNamed(part, root) : (field && isNamed(part, field)) || isa<CXXThisExpr>(part);
+    return root ? isNameOf(part, root) : (field && isNameOf(part, field)) || isa<CXXThisExpr>(part);
   };
   return contains(loop, [&](const Stmt *part) {
     if (own.contains(part))
@@ -120,20 +128,18 @@ bool SourceProgram::mayChange(const Path &tensor, Code read) {
 
 // Only one of both runs in a turn.
 bool SourceProgram::areExclusive(Code one, Code other) {
+  // What chooses, and which way the code is.
   const auto branches = [&](Code code) {
     std::vector<std::pair<const Stmt *, const Stmt *>> found;
     const Stmt *part = exprOf(code);
-    while (true) {
-      const DynTypedNodeList parents = context().getParents(*part);
-      const Stmt *parent = parents.empty() ? nullptr : parents[0].get<Stmt>();
-      if (!parent)
-        return found;
+    while (const Stmt *parent = directParent(context(), part)) {
       if (isa<IfStmt, ConditionalOperator>(parent))
         found.emplace_back(parent, part);
-      if (isa<SwitchStmt>(parent))
-        found.emplace_back(parent, exprOf(code));
+      else if (const auto *block = dyn_cast<CompoundStmt>(parent))
+        found.emplace_back(block, caseOf(block, part));
       part = parent;
     }
+    return found;
   };
   const auto others = branches(other);
   return llvm::any_of(branches(one), [&](const auto &branch) {

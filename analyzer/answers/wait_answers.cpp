@@ -1,6 +1,7 @@
 // Whether a wait of the host finds nothing left to wait for.
 #include "analyzer/answers/source_program.h"
 #include "analyzer/ast/contains.h"
+#include "analyzer/ast/parents.h"
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/facts/operators.h"
 
@@ -106,13 +107,6 @@ bool givesWork(const CallExpr *call, bool takes_read) {
     return callee->getOverloadedOperator() == OO_Call || !consumes(arguments);
   return !takes_read || !consumes(arguments) ||
          (object && (method->isVirtual() || mayCompute(pointedTo(object->getType()))));
-}
-
-const Stmt *parentStatement(ASTContext &context, const Stmt *part) {
-  DynTypedNodeList parents = context.getParents(*part);
-  if (!parents.empty() && parents[0].get<VarDecl>())
-    parents = context.getParents(parents[0]);
-  return parents.empty() ? nullptr : parents[0].get<Stmt>();
 }
 
 // The statement of a block that `part` is in, where it runs whenever the block does.

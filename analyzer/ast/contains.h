@@ -15,14 +15,16 @@ inline bool contains(const clang::Stmt *statement,
           }));
 }
 
+// The statement is the name of the variable or member, and no more.
+inline bool isNameOf(const clang::Stmt *part, const clang::ValueDecl *decl) {
+  const auto *member = llvm::dyn_cast<clang::MemberExpr>(part);
+  const auto *reference = llvm::dyn_cast<clang::DeclRefExpr>(part);
+  return (member && member->getMemberDecl() == decl) || (reference && reference->getDecl() == decl);
+}
+
 // The statement, or a part of it, names the variable or member.
 inline bool names(const clang::Stmt *statement, const clang::ValueDecl *decl) {
-  return contains(statement, [decl](const clang::Stmt *part) {
-    const auto *member = llvm::dyn_cast<clang::MemberExpr>(part);
-    const auto *reference = llvm::dyn_cast<clang::DeclRefExpr>(part);
-    return (member && member->getMemberDecl() == decl) ||
-           (reference && reference->getDecl() == decl);
-  });
+  return contains(statement, [decl](const clang::Stmt *part) { return isNameOf(part, decl); });
 }
 
 // Control may come to a part of it past what stands before.

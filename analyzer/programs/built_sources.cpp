@@ -2,7 +2,7 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
-#include "analyzer/programs/device_words.h"
+#include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -44,16 +44,10 @@ std::string withoutComments(StringRef text) {
   return plain;
 }
 
+// With their folders, and with what is left to be filled in.
 std::vector<StringRef> wordsIn(StringRef text) {
-  const auto ends = [](char c) {
-    return llvm::isSpace(c) || StringRef("\"'`,;<>|=()").contains(c);
-  };
-  std::vector<StringRef> words;
-  while (!(text = text.drop_while(ends)).empty()) {
-    words.push_back(text.take_until(ends));
-    text = text.drop_front(words.back().size());
-  }
-  return words;
+  return runsOf(text,
+                [](char c) { return !llvm::isSpace(c) && !StringRef("\"'`,;<>|=()").contains(c); });
 }
 
 bool startsCompiler(StringRef text) {
@@ -115,9 +109,11 @@ BuiltSources::BuiltSources(const ProjectFiles &files) {
         addScript(withoutComments(text));
       addNames(text, "");
     }
-  for (const std::string &path : files.code)
-    for (const std::string &included : deviceWordsIn(textOf(path)).includes)
-      addName(included, llvm::sys::path::parent_path(path));
+}
+
+void BuiltSources::addIncludes(StringRef path, llvm::ArrayRef<std::string> includes) {
+  for (const std::string &included : includes)
+    addName(included, llvm::sys::path::parent_path(path));
 }
 
 void BuiltSources::addBuild(const std::string &path, StringRef text) {

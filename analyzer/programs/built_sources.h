@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/ADT/StringSet.h>
@@ -15,6 +16,8 @@ namespace devsan::analyzer {
 class BuiltSources {
 public:
   explicit BuiltSources(const ProjectFiles &files);
+  // Of each source and header, before the question.
+  void addIncludes(llvm::StringRef path, llvm::ArrayRef<std::string> includes);
 
   // Whether a build may take the source, or another file includes it. So it is where no build
   // stands above it that names any.

@@ -2,6 +2,7 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
+#include "analyzer/programs/words.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
@@ -98,15 +99,9 @@ bool reaches(const std::string &script, const std::string &root) {
 }
 
 std::vector<StringRef> fileNamesIn(StringRef text) {
-  const auto is_of_name = [](char c) {
+  return runsOf(text, [](char c) {
     return llvm::isAlnum(c) || c == '_' || c == '-' || c == '+' || c == '.';
-  };
-  std::vector<StringRef> names;
-  while (!(text = text.drop_until(is_of_name)).empty()) {
-    names.push_back(text.take_while(is_of_name));
-    text = text.drop_front(names.back().size());
-  }
-  return names;
+  });
 }
 
 bool mayCompile(StringRef path) {

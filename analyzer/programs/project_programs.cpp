@@ -129,35 +129,42 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     });
   };
   Project project;
-  const auto add = [&](const std::string &path, bool is_header) {
-    if (!project.by_path.try_emplace(path, project.files.size()).second)
-      return;
+  const auto add = [&](const std::string &path, bool is_header, DeviceWords words) {
+    project.by_path.try_emplace(path, project.files.size());
     project.by_name[llvm::sys::path::filename(path)].push_back(project.files.size());
-    DeviceWords words = deviceWordsIn(textOf(path));
     words.use.any |= isCudaFile(path);
     if (is_packaged(path))
       words.has_main = words.is_library = false;
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
-  const BuiltSources taken(below);
-  for (const std::string &path : code)
-    if (taken.mayBuild(path))
-      add(path, isHeader(path));
-    else
-      project.unbuilt.insert(path);
-  // A program that no build has is built by hand.
-  if (llvm::none_of(project.files, [](const File &file) { return file.words.has_main; })) {
-    for (const auto &path : project.unbuilt)
-      add(path.getKey().str(), /*is_header=*/false);
-    project.unbuilt.clear();
+  BuiltSources built_sources(below);
+  std::vector<DeviceWords> words_of_code;
+  for (const std::string &path : code) {
+    words_of_code.push_back(deviceWordsIn(textOf(path)));
+    built_sources.addIncludes(path, words_of_code.back().includes);
   }
+  std::vector<std::size_t> unbuilt;
+  for (std::size_t i = 0; i < code.size(); ++i)
+    if (built_sources.mayBuild(code[i]))
+      add(code[i], isHeader(code[i]), std::move(words_of_code[i]));
+    else
+      unbuilt.push_back(i);
+  // A program that no build has is built by hand.
+  const bool is_by_hand =
+      llvm::none_of(project.files, [](const File &file) { return file.words.has_main; });
+  for (const std::size_t i : unbuilt)
+    if (is_by_hand)
+      add(code[i], /*is_header=*/false, std::move(words_of_code[i]));
+    else
+      project.unbuilt.insert(code[i]);
   // `net.inl` is code if code includes it.
   for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxProjectFiles; ++i)
     for (const std::string &spelling : std::vector(project.files[i].words.includes))
       if (const auto named = others.find(llvm::sys::path::filename(spelling));
           named != others.end())
         for (const std::string &path : named->second)
-          add(path, /*is_header=*/true);
+          if (!project.by_path.contains(path))
+            add(path, /*is_header=*/true, deviceWordsIn(textOf(path)));
   project.link();
   project.findTorch();
   project.findNamedDevices();

@@ -39,6 +39,15 @@ std::vector<StringRef> wordsOf(StringRef text) {
   return words;
 }
 
+std::vector<StringRef> runsOf(StringRef text, llvm::function_ref<bool(char)> belongs) {
+  std::vector<StringRef> runs;
+  while (!(text = text.drop_until(belongs)).empty()) {
+    runs.push_back(text.take_while(belongs));
+    text = text.drop_front(runs.back().size());
+  }
+  return runs;
+}
+
 bool isIdentifier(StringRef word) {
   return llvm::isAlpha(word.front()) || word.front() == '_';
 }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringRef.h>
 
 namespace devsan::analyzer {
@@ -11,5 +12,8 @@ bool isIdentifier(llvm::StringRef word); // of a word that is not empty
 
 // Identifiers, literals of text, `::`, and other characters one by one, without comments.
 std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
+
+// The longest runs of characters that belong to a name, of whatever kind.
+std::vector<llvm::StringRef> runsOf(llvm::StringRef text, llvm::function_ref<bool(char)> belongs);
 
 } // namespace devsan::analyzer

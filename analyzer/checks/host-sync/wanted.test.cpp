@@ -215,6 +215,28 @@ void changed(torch::Tensor seen, Environment environment) {
       environment.step(x.sum().item<int>() + 1);
   }
   for (int i = 0; i < 9; ++i) {
+    torch::Tensor x = next();
+    switch (i) {
+    case 0:
+      environment.step(x.min().item<int>());
+      break;
+    case 1:
+      environment.step(x.max().item<int>());
+      break;
+    }
+  }
+  for (int i = 0; i < 9; ++i) {
+    torch::Tensor x = next();
+    switch (i) {
+    case 0:
+      // CHECK: [[#@LINE+1]]:{{.*}} [device-host-sync]
+      environment.step(x.min().item<int>());
+      // CHECK: [[#@LINE+1]]:{{.*}} [device-host-sync]
+      environment.step(x.max().item<int>());
+      break;
+    }
+  }
+  for (int i = 0; i < 9; ++i) {
     const int action = next().argmax().item<int>();
     if (i % 2 == 0)
       std::printf("%d\n", action);
