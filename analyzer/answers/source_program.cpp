@@ -94,14 +94,19 @@ bool SourceProgram::isMethod(Function function) {
 }
 
 bool SourceProgram::isConstructor(Function function) {
-  if (isa<CXXConstructorDecl>(functionOf(function)))
-    return true;
+  const FunctionDecl *decl = functionOf(function);
+  return isa<CXXConstructorDecl>(decl) ||
+         // Nobody else can call it.
+         (isCalledByConstructors(function) && decl->getAccess() == AS_private &&
+          !cast<CXXMethodDecl>(decl)->getParent()->hasFriends());
+}
+
+bool SourceProgram::isCalledByConstructors(Function function) {
   const auto *method = dyn_cast<CXXMethodDecl>(functionOf(function));
-  const auto callers = model_->scan().callers.find(functionOf(function)->getCanonicalDecl());
-  // Nobody else can call it.
-  return method && method->getAccess() == AS_private && !method->isVirtual() &&
-         !method->getParent()->hasFriends() && callers != model_->scan().callers.end() &&
-         llvm::all_of(callers->second, [&](const FileScan::Caller &caller) {
+  const llvm::ArrayRef<FileScan::Caller> callers = model_->callersOf(functionOf(function));
+  // LibTorch's holders call forward().
+  return method && !method->isVirtual() && nameOf(method) != "forward" && !callers.empty() &&
+         llvm::all_of(callers, [&](const FileScan::Caller &caller) {
            const auto *constructor = dyn_cast<CXXConstructorDecl>(caller.function);
            return constructor && constructor->getParent() == method->getParent();
          });

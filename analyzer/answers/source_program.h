@@ -43,6 +43,7 @@ public:
   bool isOfModule(Function function) override;
   bool isMethod(Function function) override;
   bool isConstructor(Function function) override;
+  bool isCalledByConstructors(Function function) override;
   bool isMain(Function function) override { return functionOf(function)->isMain(); }
   bool knowsPinnedMemory(Function function) override;
   bool isLoopBody(Function function) override { return model_->isLoopBody(functionOf(function)); }

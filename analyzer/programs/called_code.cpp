@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace devsan::analyzer {
@@ -164,6 +165,33 @@ bool CalledCode::isReachable(const std::string &path, unsigned line, StringRef b
     return around->is_reachable;
   return around->is_reachable &&
          (names_[around->name].is_said || around->is_implicit || names_[around->scope].is_exported);
+}
+
+std::string CalledCode::reachedCode(const std::string &path, std::string text) const {
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end())
+    return text;
+  std::vector<bool> is_left_out(std::count(text.begin(), text.end(), '\n') + 2);
+  const auto mark = [&](const Part &part, bool value) {
+    for (std::size_t line = part.first_line; line <= part.last_line && line < is_left_out.size();
+         ++line)
+      is_left_out[line] = value;
+  };
+  for (const unsigned i : found->second)
+    if (!parts_[i].is_reachable)
+      mark(parts_[i], true);
+  // On one line with others.
+  for (const unsigned i : found->second)
+    if (parts_[i].is_reachable && parts_[i].kind == Kind::kFunction)
+      mark(parts_[i], false);
+  std::size_t line = 1;
+  for (char &c : text) {
+    if (c == '\n')
+      ++line;
+    else if (is_left_out[line])
+      c = ' ';
+  }
+  return text;
 }
 
 } // namespace devsan::analyzer

@@ -26,6 +26,8 @@ public:
   // `by_name`: the function there that overrides nothing, so that only who says its name calls it;
   // empty where one may be called otherwise.
   bool isReachable(const std::string &path, unsigned line, llvm::StringRef by_name) const;
+  // What of the text of a file something comes to. Spaces stand for the rest.
+  std::string reachedCode(const std::string &path, std::string text) const;
 
 private:
   using Kind = CodeOutline::Part::Kind;

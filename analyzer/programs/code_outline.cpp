@@ -44,35 +44,24 @@ private:
   };
 
   void takeDirectives(const std::vector<CodeWord> &words) {
-    std::vector<bool> is_dead; // of each `#if` around
     for (std::size_t i = 0; i < words.size();) {
       if (words[i].text != "#" || !words[i].begins_line) {
-        if (!llvm::is_contained(is_dead, true))
-          code_.push_back(words[i]);
-        ++i;
+        code_.push_back(words[i++]);
         continue;
       }
       std::size_t end = i + 1;
       while (end < words.size() && !words[end].begins_line)
         ++end;
-      directive(CodeWords(words).slice(i + 1, end - i - 1), is_dead);
+      directive(CodeWords(words).slice(i + 1, end - i - 1));
       i = end;
     }
   }
 
-  void directive(CodeWords words, std::vector<bool> &is_dead) {
+  void directive(CodeWords words) {
     if (words.empty())
       return;
     const StringRef kind = words[0].text;
-    if (kind == "if" || kind == "ifdef" || kind == "ifndef") {
-      is_dead.push_back(kind == "if" && words.size() == 2 && words[1].text == "0");
-    } else if (kind.starts_with("el")) {
-      if (!is_dead.empty())
-        is_dead.back() = false;
-    } else if (kind == "endif") {
-      if (!is_dead.empty())
-        is_dead.pop_back();
-    } else if (kind == "define" && words.size() > 1) {
+    if (kind == "define" && words.size() > 1) {
       Part macro{.kind = Part::Kind::kMacro, .name = words[1].text};
       macro.is_exported = isOfExport(words);
       addNames(words.drop_front(2), macro.names);

@@ -27,7 +27,7 @@ struct CodeOutline {
   std::vector<llvm::StringRef> pasted; // `x##_run`: how names begin or end that nobody writes
 };
 
-// `text` has to outlive it. Of what does not read as C++ there are no functions and classes: all is
+// `text`: live code, which has to outlive it. Of what does not read as C++ there are no functions and classes: all is
 // outside.
 CodeOutline outlineOf(const std::string &text);
 

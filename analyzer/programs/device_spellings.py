@@ -26,7 +26,11 @@ HEADER = """#include <torch/torch.h>
 torch::Tensor scaled(torch::Tensor x);
 torch::Tensor shifted(torch::Device device);
 """
-MAIN = '#include "work.h"\nint main() { scaled(shifted(torch::kCUDA)); }\n'
+# What the spellings define is named here.
+MAIN = """#include "work.h"
+const char *called[] = {"f", "pick", "Settings"};
+int main() { scaled(shifted(torch::kCUDA)); }
+"""
 
 BARE, ZERO, STREAM = "bare-cuda", "zero-properties", "wrong-stream"
 TOLD = {"bare-cuda of a function that is told the device"}
@@ -56,7 +60,35 @@ SPELLINGS = [
     ("torch::Tensor x = f(image, torch::kCUDA, 2); torch::Tensor y = f(image, torch::kCPU, 2);", set()),
     ("auto blocks = json[\"gpu\"][\"blocks\"];", set()),
     ("enum Joint { HIP, THIGH }; auto name = \"hip\";", set()),
+    ("void f(torch::Tensor x) { const int gpu = x.get_device(); cudaSetDevice(gpu); }", set()),
+    ("void f(torch::Tensor x) { auto where = x.device(); int32_t gpu{where.index()}; c10::cuda::CUDAGuard guard(gpu); }", set()),
+    ("void f(bool b) { int gpu = 0; if (b) gpu = -1; cudaSetDevice(gpu); }", set()),
+    # Code that nothing comes to.
+    ("void g(int n) { cudaSetDevice(n); }", set()),
+    ("struct Other { void f(int n) { cudaSetDevice(n); } };", set()),
+    ("void f(int n) { if (false && n) cudaSetDevice(n); }", set()),
+    ("void f(int n) { if (n || true) { if (n) ++n; } else if (n) { cudaSetDevice(n); } else cudaSetDevice(n + 1); }", set()),
+    ("const bool several = false; void f(int n) { if (several && !n) { cudaSetDevice(n); } }", set()),
+    ("#if 0\nvoid f(int n) { cudaSetDevice(n); }\n#endif", set()),
     # Another one, or one that the words do not tell.
+    ("void f(bool b) { int gpu = 0; if (b) gpu = 1; cudaSetDevice(gpu); }", DEVICE),
+    ("void f(int gpu) { cudaSetDevice(gpu); } void f() { int gpu = 0; f(gpu); }", DEVICE),
+    ("void f() { int gpu; read(&gpu); cudaSetDevice(gpu); }", DEVICE),
+    ("void f() { int gpu = 0; std::cin >> gpu; cudaSetDevice(gpu); }", DEVICE),
+    ("void f(int n) { for (int gpu = 0; gpu < n; ++gpu) cudaSetDevice(gpu); }", DEVICE),
+    ("void f(int n) { for (int gpu = 0; gpu < n; gpu++) cudaSetDevice(gpu); }", DEVICE),
+    ("void f() { int gpu(0); gpu += 1; cudaSetDevice(gpu); }", DEVICE),
+    ("struct Settings { int gpu = 0; }; void f(Settings s) { s.gpu = 1; int gpu = s.gpu; cudaSetDevice(gpu); }", DEVICE),
+    ("struct Settings { int gpu = 0; void f() { cudaSetDevice(gpu); } };", DEVICE),
+    ("void f() { int gpu = 0, other = 1; std::swap(gpu, other); cudaSetDevice(gpu); }", DEVICE),
+    ("void f(int n) { if (false || n) cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { if (n) ++n; else cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { if (false) ++n; else cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { if (true) cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { if (false ? n : !n) cudaSetDevice(n); }", DEVICE),
+    ("bool several = false; void f(int n) { if (several) cudaSetDevice(n); }", DEVICE),
+    ("const bool several = false; void f(int n, bool several) { if (several) cudaSetDevice(n); }", DEVICE),
+    ("struct Settings { void g(int n) { f(n); } void f(int n) { cudaSetDevice(n); } };", DEVICE),
     ("torch::Device device(torch::kCUDA, 1);", DEVICE),
     ("torch::Device device{torch::kCUDA, rank};", DEVICE),
     ("torch::Device device = torch::Device(at::DeviceType::CUDA, i % 2);", DEVICE),

@@ -243,8 +243,9 @@ private:
     return word == ")" || word == "}" || word == "]" ? -1 : 0;
   }
 
-  // Whatever way it goes, it is the host, the first device of a kind, or that of a tensor.
-  bool isFirst(WordList made) const {
+  // Whatever way it goes, it is the host, the first device of a kind, or that of a tensor. `names`:
+  // how many were looked up on the way.
+  bool isFirst(WordList made, unsigned names = 0) const {
     while (made.size() >= 2 && (made.front() == "(" || made.front() == "{") && spansAll(made))
       made = made.drop_front().drop_back();
     std::vector<WordList> ways(1), arguments(1);
@@ -269,10 +270,10 @@ private:
       }
     }
     if (arguments.size() > 1)
-      return arguments.size() == 2 && isFirst(arguments[0]) && isFirst(arguments[1]);
+      return arguments.size() == 2 && isFirst(arguments[0], names) && isFirst(arguments[1], names);
     if (ways.size() > 1)
-      return llvm::all_of(ways, [&](WordList way) { return isFirst(way); });
-    return isFirstConstant(ways.front());
+      return llvm::all_of(ways, [&](WordList way) { return isFirst(way, names); });
+    return isFirstConstant(ways.front()) || isFirstName(ways.front(), names);
   }
 
   static bool spansAll(WordList words) {
@@ -281,6 +282,50 @@ private:
       if ((depth += depthBy(words[i])) == 0)
         return i + 1 == words.size();
     return false;
+  }
+
+  // `const int device = x.get_device();`, and whatever else sets the variable of a function.
+  bool isFirstName(WordList words, unsigned names) const {
+    constexpr unsigned kMaxNames = 4;
+    if (words.size() != 1 || !isIdentifier(words[0]) || names >= kMaxNames)
+      return false;
+    bool is_declared = false, is_constant = true;
+    for (std::size_t i = 1; i < words_.size(); ++i) {
+      if (words_[i] != words[0])
+        continue;
+      const StringRef before = at(i - 1), next = at(i + 1);
+      const bool declares =
+          before == "*" || (isIdentifier(before) && before != "return" && before != "else");
+      const bool is_set = next == "=" && at(i + 2) != "=";
+      const bool is_made = declares && (next == "(" || next == "{");
+      if ((is_set && !isFirst(untilEnd(i + 2), names + 1)) ||
+          (is_made && !isFirst(insideBrackets(i + 1), names + 1)))
+        return false;
+      if (declares) {
+        if (!(is_set || is_made) || !isInFunction(i))
+          return false;
+        is_constant &= at(i - 2) == "const" || at(i - 3) == "const" || before == "const";
+      } else if (!is_set && !is_constant && !isChosenBy(i)) {
+        return false; // it may be set there
+      }
+      is_declared |= declares;
+    }
+    return is_declared;
+  }
+
+  bool isInFunction(std::size_t i) const {
+    int depth = 0;
+    while (i > 0 && depth <= 0)
+      depth += depthBy(words_[--i]);
+    return at(i) == "{" &&
+           llvm::is_contained({")", "else", "do", "try", "const", "noexcept"}, at(i - 1));
+  }
+
+  // `cudaSetDevice(gpu)`
+  bool isChosenBy(std::size_t i) const {
+    const StringRef by = at(i - 1) == "(" || at(i - 1) == "{" ? at(i - 2) : StringRef("\n");
+    return setsDevice(by) || isGuardOfDevice(by) || isGuardOfDevice(at(i - 3)) || by == "Device" ||
+           at(i - 3) == "Device";
   }
 
   bool isFirstConstant(WordList words) const {

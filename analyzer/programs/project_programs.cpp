@@ -2,6 +2,7 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/built_sources.h"
+#include "analyzer/programs/live_code.h"
 #include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
@@ -35,7 +36,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
     if (unbuilt.contains(path))
       return true;
     if (isCode(path)) {
-      const std::string text = textOf(path);
+      const std::string text = liveCodeOf(textOf(path));
       const StringRef inside = StringRef(path).substr(root.size());
       if (isUnitTest(inside, text))
         return true;
@@ -69,10 +70,8 @@ ProjectPrograms::Project *ProjectPrograms::projectOf(const std::string &file) {
   if (root.empty())
     return nullptr;
   const auto [known, is_new] = by_root_.try_emplace(root);
-  if (is_new) {
+  if (is_new)
     known->second = read(root);
-    known->second.root = root;
-  }
   return &known->second;
 }
 
@@ -86,17 +85,10 @@ bool ProjectPrograms::isOfProgram(const std::string &file) {
 
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
                              StringRef by_name, bool is_built) {
-  Project *project = projectOf(file);
-  if (!project || project->has_callers)
-    return true;
-  if (!project->called) {
-    std::optional<CalledCode> called =
-        readCalledCode(project->root, project->unbuilt, project->has_examples);
-    project->has_callers = !called;
-    project->called = called ? std::move(*called) : CalledCode();
-  }
-  return project->has_callers || ((is_built || !project->unbuilt.contains(path)) &&
-                                  project->called->isReachable(path, line, by_name));
+  const Project *project = projectOf(file);
+  return !project || !project->called ||
+         ((is_built || !project->unbuilt.contains(path)) &&
+          project->called->isReachable(path, line, by_name));
 }
 
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
@@ -140,7 +132,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   BuiltSources built_sources(below);
   std::vector<DeviceWords> words_of_code;
   for (const std::string &path : code) {
-    words_of_code.push_back(deviceWordsIn(textOf(path)));
+    words_of_code.push_back(deviceWordsIn(liveCodeOf(textOf(path))));
     built_sources.addIncludes(path, words_of_code.back().includes);
   }
   std::vector<std::size_t> unbuilt;
@@ -164,11 +156,9 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
           named != others.end())
         for (const std::string &path : named->second)
           if (!project.by_path.contains(path))
-            add(path, /*is_header=*/true, deviceWordsIn(textOf(path)));
+            add(path, /*is_header=*/true, deviceWordsIn(liveCodeOf(textOf(path))));
   project.link();
   project.findTorch();
-  project.findNamedDevices();
-  project.findExports();
   // A build speaks of what lies below it, or of what it names; a script of anything.
   llvm::StringSet<> torch_folders, torch_names;
   for (const File &file : project.files)
@@ -219,6 +209,11 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   const bool is_for_others = built.offers || (built.makes_library && !has_own_library) ||
                              (built.makes_module && has_own_main) || (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
+  if (!project.has_callers)
+    project.called = readCalledCode(root, project.unbuilt, project.has_examples);
+  project.dropUnreached();
+  project.findNamedDevices();
+  project.findExports();
   // Those who use it have devices of their own, and what is not seen may choose any.
   DeviceUse of_build{.stream = built.has_stream_per_thread};
   if (is_for_others || has_unknown)
@@ -261,6 +256,27 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   return project;
 }
 
+// What says a device in code that nothing comes to chooses none.
+void ProjectPrograms::Project::dropUnreached() {
+  if (called)
+    for (File &file : files) {
+      const std::string text = liveCodeOf(textOf(file.path));
+      const std::string reached = called->reachedCode(file.path, text);
+      if (reached == text)
+        continue;
+      DeviceWords words = deviceWordsIn(reached);
+      words.use.any |= isCudaFile(file.path);
+      words.use.saves |= file.words.use.saves; // at some time, what it loads now
+      file.words.use = words.use;
+      file.words.texts_of_devices = std::move(words.texts_of_devices);
+      file.words.targets = std::move(words.targets);
+      file.words.names_gpu = words.names_gpu;
+    }
+  // Other libraries have GPUs of their own.
+  for (File &file : files)
+    file.words.use.any |= file.words.names_gpu && file.words.names_torch;
+}
+
 // `x.to(config.device)`, where that is a text: what it holds, a file of settings may say.
 void ProjectPrograms::Project::findNamedDevices() {
   llvm::StringSet<> texts;
@@ -285,9 +301,6 @@ void ProjectPrograms::Project::findTorch() {
     for (const unsigned i : includers[found[next]])
       if (!std::exchange(files[i].words.names_torch, true))
         found.push_back(i);
-  // Other libraries have GPUs of their own.
-  for (File &file : files)
-    file.words.use.any |= file.words.names_gpu && file.words.names_torch;
 }
 
 // What is for others, itself or by a macro, where it has to do with tensors: a JSON library's own

@@ -46,8 +46,7 @@ private:
     bool has_callers = true;          // beside its programs
     bool has_interface = true;        // headers, targets or modules are installed, or a package
     bool has_examples = true;         // that show how to use what is for others
-    std::string root;
-    std::optional<CalledCode> called; // read when it is asked for
+    std::optional<CalledCode> called; // where nobody else calls any of it
     llvm::StringSet<> unbuilt;        // sources
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
@@ -55,8 +54,9 @@ private:
     // What each program uses, and its files.
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
-    void findNamedDevices();
     void findTorch();
+    void dropUnreached();
+    void findNamedDevices();
     void findExports();
     void dropOwnOperators(const Build &built,
                           const llvm::StringMap<std::vector<std::string>> &others);

@@ -9,17 +9,17 @@
 // Who asks what there is, or seeds the random numbers of all devices, names none.
 // RUN: cp -r %t/host %t/seeded && echo 'void seed() { torch::cuda::manual_seed(1); torch::cuda::manual_seed_all(1); bool on = torch::cuda::is_available(); }' >> %t/seeded/main.cpp
 // RUN: %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
-// RUN: echo 'void move(torch::Tensor x) { x.cuda(); }' >> %t/seeded/main.cpp
+// RUN: echo 'void move(torch::Tensor x) { x.cuda(); } auto *moves = &move;' >> %t/seeded/main.cpp
 // RUN: not %{check} %t/seeded/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
 // Nor does a kind of device that is only ever the host; one that it is given may be any.
-// RUN: cp -r %t/host %t/kind && echo 'void place(Net net) { torch::DeviceType kind = torch::kCPU; torch::Device device(kind); net.to(device); }' >> %t/kind/main.cpp
+// RUN: cp -r %t/host %t/kind && echo 'void place(Net net) { torch::DeviceType kind = torch::kCPU; torch::Device device(kind); net.to(device); } auto *places = &place;' >> %t/kind/main.cpp
 // RUN: %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
-// RUN: echo 'void place(Net net, torch::DeviceType kind) { torch::Device device(kind); net.to(device); }' >> %t/kind/main.cpp
+// RUN: echo 'void place(Net net, torch::DeviceType kind) { torch::Device device(kind); net.to(device); } auto *places = &place;' >> %t/kind/main.cpp
 // RUN: not %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
 // Nor does "GPU" in a file that has nothing to do with tensors; a text that tensors are brought to may be any, wherever it stands.
-// RUN: cp -r %t/host %t/words && echo 'bool use_gpu = true; std::string gpu = "GPU"; struct Settings { std::string device; };' >> %t/words/main.cpp
+// RUN: cp -r %t/host %t/words && echo 'bool use_gpu = true; std::string gpu = "GPU"; struct Settings { std::string device; } settings;' >> %t/words/main.cpp
 // RUN: %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
-// RUN: echo 'template <class T> void place(Net net, T settings) { net.to(settings->device); }' > %t/words/place.h
+// RUN: echo 'template <class T> void place(Net net, T settings) { net.to(settings->device); } auto *places = &place<int>;' > %t/words/place.h
 // RUN: not %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
 // Nor does what is only shown.
 // RUN: cp -r %t/host %t/shown && echo '#include <torch/torch.h>' > %t/shown/time.cpp && echo 'const char *kTime = "Total CPU/GPU time";' >> %t/shown/time.cpp

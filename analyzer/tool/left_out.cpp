@@ -48,25 +48,24 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
       continue;
     std::optional<DeviceUse> use;
     dropFindings(*outcome.result, [&](const core::Finding &finding, const FindingContext &context) {
-      if (context.needs != Needs::kNothing || context.is_for_libraries) {
-        if (!use)
-          use = projects.useAround(command.file);
-        if (!mayHold(context.needs, *use)) {
-          ++left_out.by_use;
-          return true;
-        }
-        if (context.is_for_libraries &&
-            (!use->from_elsewhere || projects.isOfProgram(command.file))) {
-          ++left_out.wanted;
-          return true;
-        }
-      }
       const core::Location &place = finding.locations.front();
-      if (projects.mayRun(command.file, place.file, place.line, nameCalled(place, context),
-                          command.in_database))
+      if (!projects.mayRun(command.file, place.file, place.line, nameCalled(place, context),
+                           command.in_database)) {
+        ++left_out.uncalled;
+        return true;
+      }
+      if (context.needs == Needs::kNothing && !context.is_for_libraries)
         return false;
-      ++left_out.uncalled;
-      return true;
+      if (!use)
+        use = projects.useAround(command.file);
+      if (!mayHold(context.needs, *use)) {
+        ++left_out.by_use;
+        return true;
+      }
+      const bool is_wanted =
+          context.is_for_libraries && (!use->from_elsewhere || projects.isOfProgram(command.file));
+      left_out.wanted += is_wanted;
+      return is_wanted;
     });
   }
   return left_out;
@@ -80,7 +79,7 @@ std::vector<std::string> notesOf(const LeftOut &left_out) {
                       "; --alone reports them");
   };
   add(left_out.by_use, "they need a device or stream that no file of the program chooses");
-  add(left_out.wanted, "waits for data that the program wants there and then");
+  add(left_out.wanted, "waits and places of data that the program wants as they are");
   add(left_out.uncalled, "in code that no program of the project calls");
   return notes;
 }

@@ -37,8 +37,8 @@ torch::Tensor scale(torch::Tensor x, const torch::Tensor &weight) {
   return x.cuda() * weight;
 }
 int main() {
-  const char *device = std::getenv("SCALE_DEVICE");
-  const torch::Tensor weight = torch::ones({4}, torch::Device(device ? device : "cuda"));
+  const bool on_second = std::getenv("SCALE_ON_SECOND") != nullptr;
+  const torch::Tensor weight = torch::ones({4}, torch::Device(on_second ? "cuda:1" : "cuda"));
   return scale(torch::ones({4}), weight).sum().item<float>() == 4 ? 0 : 1;
 }
 """,

@@ -277,15 +277,13 @@ private:
   // has the program knows whether it wants the rest.
   bool isAvoidable(const Wait &wait) {
     const Operation &operation = wait.operation;
-    if (operation.kind == Operation::Kind::kWait)
+    if (operation.kind == Operation::Kind::kWait || isMask(operation))
       return false;
     if (operation.kind == Operation::Kind::kFactory)
       return program_.isConstantData(operation.expr);
     const bool is_move = operation.kind == Operation::Kind::kMove;
     if (is_move && !operation.target.place.onHost())
       return true;
-    if (isMask(operation))
-      return operation.name.starts_with("index_put") || isMaskedAgain(operation);
     if (readsSize(operation) || !uncheckedTwin(operation.name).empty() ||
         operation.name == "clip_grad_norm_")
       return true;
@@ -303,21 +301,6 @@ private:
     const HostUse use = program_.hostUse(operation.expr, facts_.function);
     return use == HostUse::kGathered || use == HostUse::kSeldom || use == HostUse::kTensors ||
            (use == HostUse::kShown && program_.isBeforeBackward(operation.expr, facts_.function));
-  }
-
-  // Another operation counts the true elements of the same mask.
-  bool isMaskedAgain(const Operation &operation) {
-    const auto has_mask = [&](const Operation &other, Code mask) {
-      return std::any_of(other.operands.begin() + 1, other.operands.end(),
-                         [&](const Operand &index) { return program_.isSame(index.expr, mask); });
-    };
-    return std::ranges::any_of(facts_.operations, [&](const Operation &other) {
-      return other.expr != operation.expr && !other.operands.empty() && isMask(other) &&
-             std::any_of(operation.operands.begin() + 1, operation.operands.end(),
-                         [&](const Operand &index) {
-                           return index.value.dtype == Dtype::kBool && has_mask(other, index.expr);
-                         });
-    });
   }
 
   struct Read {

@@ -40,6 +40,15 @@ RuleFinding losesIndex(const DeviceKind &kind, Program &program) {
   return finding;
 }
 
+// device-missing-guard asks for a guard before a launch, which is one before the stream.
+bool isGuardAsked(Function function, Program &program) {
+  return std::ranges::any_of(program.deviceWork(function), [&](const DeviceWork &work) {
+    return work.kind != DeviceWork::Kind::kStream &&
+           (work.kind != DeviceWork::Kind::kCall || work.inner) && !work.guarded &&
+           program.tensorOf(work.expr, function) && !program.fitsCurrentDevice(work.expr, function);
+  });
+}
+
 Findings indexLost(Program &program) {
   Findings findings;
   const std::vector<CudaFunction> functions = program.cudaFunctions();
@@ -50,7 +59,10 @@ Findings indexLost(Program &program) {
     for (const DeviceKind &kind : program.deviceKinds(function.id))
       if (!kind.guarded && (isLegacy(kind) ? uses_cuda : !kind.device_set) && !kind.on_host)
         findings.push_back(losesIndex(kind, program));
-    for (const ServedStream &stream : program.bareStreams(function.id))
+    const std::vector<ServedStream> streams = program.bareStreams(function.id);
+    if (streams.empty() || isGuardAsked(function.id, program))
+      continue;
+    for (const ServedStream &stream : streams)
       findings.push_back({.at = stream.expr,
                           .message = fill("the stream is of the current device, which need not be "
                                           "that of '{}': no guard is live here",

@@ -51,3 +51,11 @@ void made() {
 void own(int64_t n, cudaStream_t) {
   cudaStreamSynchronize(at::cuda::getCurrentCUDAStream());
 }
+
+// device-missing-guard asks for the guard that the launch and its stream need.
+__global__ void scale(float *x);
+void launches(at::Tensor x) {
+  cudaStream_t stream = at::cuda::getCurrentCUDAStream();
+  scale<<<1, 32, 0, stream>>>(x.data_ptr<float>());
+  library(x.data_ptr<float>(), x.numel(), stream);
+}

@@ -223,6 +223,8 @@ private:
         .from = Place::host().device(),
         .to = place.device(),
         .needs = program_.needsOf(facts_, use.expr, place),
+        // A program tries out on the CPU what it makes.
+        .is_for_libraries = program_.isCalledByConstructors(facts_.function),
         .holder = program_.holder(facts_, use.expr, place)};
     if (!device.empty()) {
       finding.fix = wraps ? program_.copyTo(factory, device) : program_.passDevice(factory, device);

@@ -32,7 +32,9 @@ private:
         .op = member.combined ? program_.operatorName(member.combined) : "",
         .from = member.initial.device(),
         .related = {{.variable = member.field, .message = "declared here"}},
-        .needs = Needs::kDevice};
+        .needs = Needs::kDevice,
+        // A program makes it on the device where it has all else.
+        .is_for_libraries = facts_.is_module && !member.initial.onHost()};
     // Where a method puts another tensor there, the one that is registered is of no use to it.
     if (facts_.is_module && member.is_tensor && !member.rebound)
       offerRegistration(finding, member, "register_buffer");

@@ -128,6 +128,7 @@ public:
   bool isOfModule(Function function) override;
   bool isMethod(Function function) override { return isOfModule(function); }
   bool isConstructor(Function) override { return false; }
+  bool isCalledByConstructors(Function) override { return false; }
   bool isMain(Function function) override;
   bool knowsPinnedMemory(Function) override { return false; }
   bool isLoopBody(Function) override { return false; }
