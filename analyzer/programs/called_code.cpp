@@ -1,6 +1,7 @@
 #include "analyzer/programs/called_code.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 
 #include <algorithm>
 #include <utility>
@@ -115,7 +116,7 @@ void CalledCode::settleMacros() {
   for (Part &part : parts_) {
     if (part.kind == Kind::kMacro)
       continue;
-    part.is_implicit |= part.kind == Kind::kFunction && names_[part.name].is_macro;
+    part.is_implicit |= names_[part.name].is_macro;
     if (llvm::none_of(part.names, [&](unsigned name) { return names_[name].is_export; }))
       continue;
     part.is_implicit = true;
@@ -185,11 +186,22 @@ std::string CalledCode::reachedCode(const std::string &path, std::string text) c
     if (parts_[i].is_reachable && parts_[i].kind == Kind::kFunction)
       mark(parts_[i], false);
   std::size_t line = 1;
+  bool is_directive = false; // for all of the file, wherever it stands
+  char last = '\n', before = '\n';
   for (char &c : text) {
-    if (c == '\n')
+    const char read = c;
+    if (last == '\n' && before != '\\')
+      is_directive = false;
+    if (read == '#' && llvm::isSpace(last))
+      is_directive = true;
+    if (read == '\n')
       ++line;
-    else if (is_left_out[line])
+    else if (is_left_out[line] && !is_directive)
       c = ' ';
+    if (read != ' ' && read != '\t') {
+      before = last;
+      last = read;
+    }
   }
   return text;
 }

@@ -140,9 +140,11 @@ private:
     }
     const std::size_t end = behindBrackets(code_, i, "{", "}");
     if (head.kind == CodeHead::Kind::kFunction && !initializesMember(words)) {
+      const std::size_t own = behindMacro(words, head);
+      addNames(words.take_front(own), namesAround());
       Part part = functionOf(words, head);
       part.is_implicit |= isOfC();
-      part.first_line = words.front().line;
+      part.first_line = words[own].line;
       part.last_line = code_[end - 1].line;
       addNames(slice(i, end), part.names);
       outline_.parts.push_back(std::move(part));
@@ -155,6 +157,14 @@ private:
       return end;
     addNames(slice(begin, end), namesAround());
     return begin = end;
+  }
+
+  // `REGISTER(Net)` without a `;` is no part of the function behind it.
+  static std::size_t behindMacro(CodeWords words, const CodeHead &head) {
+    if (words.size() < 2 || words[1].text != "(" || !isIdentifier(words[0].text))
+      return 0;
+    const std::size_t end = behindBrackets(words, 1, "(", ")");
+    return end <= head.qualified_name && end < words.size() ? end : 0;
   }
 
   void openClass(CodeWords words, const CodeHead &head) {

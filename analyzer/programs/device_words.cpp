@@ -11,6 +11,7 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace devsan::analyzer {
 
@@ -289,8 +290,10 @@ private:
     constexpr unsigned kMaxNames = 4;
     if (words.size() != 1 || !isIdentifier(words[0]) || names >= kMaxNames)
       return false;
+    const std::size_t use = words.data() - words_.data();
+    const auto [begin, end] = functionAround(use);
     bool is_declared = false, is_constant = true;
-    for (std::size_t i = 1; i < words_.size(); ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
       if (words_[i] != words[0])
         continue;
       const StringRef before = at(i - 1), next = at(i + 1);
@@ -302,23 +305,41 @@ private:
           (is_made && !isFirst(insideBrackets(i + 1), names + 1)))
         return false;
       if (declares) {
-        if (!(is_set || is_made) || !isInFunction(i))
-          return false;
+        if (!(is_set || is_made))
+          return false; // a parameter
         is_constant &= at(i - 2) == "const" || at(i - 3) == "const" || before == "const";
-      } else if (!is_set && !is_constant && !isChosenBy(i)) {
-        return false; // it may be set there
+      } else if (!is_set && !(is_declared && (is_constant || isChosenBy(i)))) {
+        return false; // it may be set there, or is no variable of the function
       }
       is_declared |= declares;
     }
     return is_declared;
   }
 
-  bool isInFunction(std::size_t i) const {
-    int depth = 0;
-    while (i > 0 && depth <= 0)
-      depth += depthBy(words_[--i]);
-    return at(i) == "{" &&
-           llvm::is_contained({")", "else", "do", "try", "const", "noexcept"}, at(i - 1));
+  // From its parameters to its end.
+  std::pair<std::size_t, std::size_t> functionAround(std::size_t i) const {
+    std::size_t begin = i, end = i;
+    for (std::size_t open = i; (open = openBracket(open)) < words_.size();) {
+      std::size_t parameters = open;
+      while (llvm::is_contained({"const", "noexcept", "override", "final"}, at(parameters - 1)))
+        --parameters;
+      if (words_[open] == "{" && at(parameters - 1) == ")") {
+        begin = openBracket(parameters - 1);
+        end = open;
+      }
+    }
+    for (int depth = 0; end < words_.size(); ++end)
+      if ((depth += depthBy(words_[end])) == 0)
+        break;
+    return {std::min(begin, end), end};
+  }
+
+  // The bracket that the word lies in; past the end where there is none.
+  std::size_t openBracket(std::size_t i) const {
+    for (int depth = 0; i > 0;)
+      if ((depth += depthBy(words_[--i])) > 0)
+        return i;
+    return words_.size();
   }
 
   // `cudaSetDevice(gpu)`

@@ -19,96 +19,185 @@ using llvm::StringRef;
 
 namespace {
 
+std::optional<bool> truthOf(StringRef word) {
+  return llvm::StringSwitch<std::optional<bool>>(word)
+      .Cases({"false", "0"}, false)
+      .Cases({"true", "1"}, true)
+      .Default(std::nullopt);
+}
+
+// In front of a name these declare nothing.
+bool isKeyword(StringRef word) {
+  return llvm::StringSwitch<bool>(word)
+      .Cases({"return", "else", "do", "case", "goto", "throw"}, true)
+      .Cases({"not", "and", "or", "co_return", "co_yield"}, true)
+      .Default(false);
+}
+
+} // namespace
+
+class SwitchReader {
+public:
+  SwitchReader(const std::string &text, Switches &switches)
+      : words_(codeWordsOf(text)), switches_(switches) {}
+
+  void read() {
+    for (std::size_t i = 0, head = 0; i < words_.size(); ++i) {
+      const StringRef word = at(i);
+      if (isIdentifier(word))
+        mention(i);
+      else if (word.starts_with("\""))
+        open(word.trim('"')); // who looks it up may set it
+      if (word == "{")
+        is_aggregate_.push_back(isOfAggregate(head, i));
+      else if (word == "}" && !is_aggregate_.empty())
+        is_aggregate_.pop_back();
+      if (word == "{" || word == "}" || word == ";")
+        head = i + 1;
+    }
+  }
+
+private:
+  StringRef at(std::size_t i) const { return i < words_.size() ? words_[i].text : StringRef("\n"); }
+
+  // Braces may set the members, without their names.
+  bool isOfAggregate(std::size_t head, std::size_t end) const {
+    for (std::size_t i = head; i < end && at(i) != "("; ++i)
+      if (at(i) == "struct" || at(i) == "union")
+        return true;
+    return false;
+  }
+
+  void mention(std::size_t i) {
+    const StringRef name = at(i), next = at(i + 1);
+    const std::size_t begin = beginOfPath(i);
+    const StringRef before = begin ? at(begin - 1) : StringRef("\n");
+    if (before == "bool" && begin == i) {
+      switches_.by_name_[name].is_declared = true;
+      if (!is_aggregate_.empty() && is_aggregate_.back())
+        open(name);
+    } else if (begin == i && isIdentifier(before) && !isKeyword(before)) {
+      return open(name); // declares something else
+    }
+    if (next == "=" || next == "(" || next == "{")
+      set(name, valueAt(i + 1));
+    else if (before == "bool" ? next != ";" : !isRead(before, next, begin))
+      open(name);
+  }
+
+  // Of `settings->at.name`.
+  std::size_t beginOfPath(std::size_t i) const {
+    while (i >= 2 && (at(i - 1) == "." || at(i - 1) == "->" || at(i - 1) == "::") &&
+           isIdentifier(at(i - 2)))
+      i -= 2;
+    return i;
+  }
+
+  // `if (name)`, `!name`, `name ? a : b`, `a && name`; what is handed on may be set there.
+  bool isRead(StringRef before, StringRef next, std::size_t begin) const {
+    if (next == "?" || next == "&&" || next == "||" || next == "==" || next == "!=")
+      return before != "&";
+    const bool is_condition = begin >= 2 && before == "(" && next == ")" &&
+                              (at(begin - 2) == "if" || at(begin - 2) == "while");
+    return is_condition || before == "!" || before == "&&" || before == "||" || before == "==" ||
+           before == "!=" || before == "return" || before == "<<";
+  }
+
+  // `= false;`, `{false}`, `(false)`: nothing else.
+  std::optional<bool> valueAt(std::size_t i) const {
+    const StringRef end = at(i + 2);
+    const bool is_whole = at(i) == "=" ? end == ";" : at(i) == "{" ? end == "}" : end == ")";
+    return is_whole ? truthOf(at(i + 1)) : std::nullopt;
+  }
+
+  void open(StringRef name) { switches_.by_name_[name].may_be_any = true; }
+
+  void set(StringRef name, std::optional<bool> value) {
+    Switches::Switch &known = switches_.by_name_[name];
+    known.may_be_any |= !value || (known.value && known.value != value);
+    known.value = value;
+  }
+
+  const std::vector<CodeWord> words_;
+  Switches &switches_;
+  std::vector<bool> is_aggregate_; // of each brace around
+};
+
+void Switches::addCode(const std::string &text) {
+  SwitchReader(text, *this).read();
+}
+
+std::optional<bool> Switches::valueOf(StringRef name) const {
+  const auto found = by_name_.find(name);
+  return found != by_name_.end() && found->second.is_declared && !found->second.may_be_any
+             ? found->second.value
+             : std::nullopt;
+}
+
+namespace {
+
 class Reader {
 public:
-  explicit Reader(const std::string &text) : text_(text) {}
+  Reader(const std::string &text, const Switches &switches) : text_(text), switches_(switches) {}
 
   // From where to where each dead part goes.
   std::vector<std::pair<std::size_t, std::size_t>> read() {
     takeDirectives(codeWordsOf(text_));
-    takeConstants();
-    for (std::size_t i = 0; i + 1 < code_.size(); ++i)
+    const bool has_goto =
+        llvm::any_of(code_, [](const CodeWord &word) { return word.text == "goto"; });
+    for (std::size_t i = 0; i + 1 < code_.size() && !has_goto; ++i)
       if (code_[i].text == "if")
         branch(i);
+      else if (code_[i].text == "?")
+        choice(i);
     return std::move(dead_);
   }
 
 private:
   void takeDirectives(const std::vector<CodeWord> &words) {
-    std::vector<bool> is_dead; // of each `#if` around
+    unsigned directives = 0;
     for (std::size_t i = 0; i < words.size();) {
       const bool is_directive = words[i].text == "#" && words[i].begins_line;
       std::size_t end = i + 1;
       while (is_directive && end < words.size() && !words[end].begins_line)
         ++end;
-      if (is_directive)
-        directive(CodeWords(words).slice(i + 1, end - i - 1), is_dead);
-      else if (!llvm::is_contained(is_dead, true))
-        code_.push_back(words[i]);
-      else
+      if (is_directive) {
+        directive(CodeWords(words).slice(i + 1, end - i - 1));
+        ++directives;
+      } else if (llvm::is_contained(conditions_, std::optional(false))) {
         dead_.emplace_back(begin(words[i]), begin(words[i]) + words[i].text.size());
+      } else {
+        code_.push_back(words[i]);
+        directives_.push_back(directives);
+      }
       i = end;
     }
   }
 
-  static void directive(CodeWords words, std::vector<bool> &is_dead) {
+  void directive(CodeWords words) {
     if (words.empty())
       return;
     const StringRef kind = words[0].text;
-    if (kind == "if" || kind == "ifdef" || kind == "ifndef") {
-      is_dead.push_back(kind == "if" && words.size() == 2 && words[1].text == "0");
-    } else if (kind.starts_with("el")) {
-      if (!is_dead.empty())
-        is_dead.back() = false;
-    } else if (kind == "endif" && !is_dead.empty()) {
-      is_dead.pop_back();
+    if (kind == "if") {
+      conditions_.push_back(constantOf(words.drop_front()));
+    } else if (kind == "ifdef" || kind == "ifndef") {
+      conditions_.push_back(std::nullopt);
+    } else if (conditions_.empty()) {
+      return;
+    } else if (kind == "endif") {
+      conditions_.pop_back();
+    } else if (kind == "else" && conditions_.back()) {
+      conditions_.back() = !*conditions_.back();
+    } else if (kind.starts_with("elif")) {
+      conditions_.back() = conditions_.back() == true ? std::optional(false) : std::nullopt;
     }
   }
 
-  // `const bool shows = false;`, where nothing else of the file has that name.
-  void takeConstants() {
-    llvm::StringMap<std::optional<bool>> values;
-    for (std::size_t i = 1; i + 1 < code_.size(); ++i) {
-      if (!isIdentifier(code_[i].text) || !declares(i))
-        continue;
-      std::optional<bool> value;
-      if (isConstant(i) && (code_[i + 1].text == "=" || code_[i + 1].text == "{") &&
-          i + 3 < code_.size() && (code_[i + 3].text == ";" || code_[i + 3].text == "}"))
-        value = truthOf(code_[i + 2].text);
-      const auto [known, is_new] = values.try_emplace(code_[i].text, value);
-      if (!is_new)
-        known->second = std::nullopt;
-    }
-    constants_ = std::move(values);
-  }
-
-  // A variable, a parameter, a member: a name stands before the name.
-  bool declares(std::size_t i) const {
-    const StringRef before = code_[i - 1].text;
-    return (isIdentifier(before) && !llvm::StringSwitch<bool>(before)
-                                         .Cases({"return", "else", "do", "case", "goto"}, true)
-                                         .Cases({"not", "and", "or", "throw"}, true)
-                                         .Default(false)) ||
-           before == "&" || before == "*" || before == ">";
-  }
-
-  bool isConstant(std::size_t i) const {
-    if (code_[i - 1].text != "bool")
-      return false;
-    for (std::size_t back = i - 1; back-- > 0;) {
-      if (code_[back].text == "const" || code_[back].text == "constexpr")
-        return true;
-      if (code_[back].text != "static" && code_[back].text != "inline")
-        return false;
-    }
-    return false;
-  }
-
-  static std::optional<bool> truthOf(StringRef word) {
-    return llvm::StringSwitch<std::optional<bool>>(word)
-        .Cases({"false", "0"}, false)
-        .Cases({"true", "1"}, true)
-        .Default(std::nullopt);
+  // Of what the preprocessor sees; a name may be defined anywhere.
+  static std::optional<bool> constantOf(CodeWords words) {
+    static const Switches none;
+    static const std::string no_text;
+    return Reader(no_text, none).valueOf(words);
   }
 
   std::optional<bool> valueOf(CodeWords words) const {
@@ -136,10 +225,13 @@ private:
       const std::optional<bool> value = valueOf(words.drop_front());
       return value ? std::optional(!*value) : std::nullopt;
     }
+    while (words.size() > 2 && isIdentifier(words[0].text) &&
+           (words[1].text == "." || words[1].text == "->" || words[1].text == "::"))
+      words = words.drop_front(2);
     if (words.size() != 1)
       return std::nullopt;
-    const auto constant = constants_.find(words[0].text);
-    return constant != constants_.end() ? constant->second : truthOf(words[0].text);
+    const std::optional<bool> value = truthOf(words[0].text);
+    return value ? value : switches_.valueOf(words[0].text);
   }
 
   static std::vector<CodeWords> split(CodeWords words, StringRef joint) {
@@ -172,14 +264,52 @@ private:
       return;
     const std::size_t end = behindStatement(body);
     if (!*value)
-      drop(body, end);
+      drop(i, body, end);
     else if (end < code_.size() && code_[end].text == "else")
-      drop(end + 1, behindStatement(end + 1));
+      drop(i, end + 1, behindStatement(end + 1));
+  }
+
+  // `on_gpu ? torch::kCUDA : torch::kCPU`
+  void choice(std::size_t i) {
+    std::size_t begin = i;
+    while (begin > 0 &&
+           (isIdentifier(code_[begin - 1].text) || code_[begin - 1].text == "." ||
+            code_[begin - 1].text == "->" || code_[begin - 1].text == "!" ||
+            code_[begin - 1].text == "::") &&
+           code_[begin - 1].text != "return")
+      --begin;
+    const StringRef before = begin ? code_[begin - 1].text : StringRef("\n");
+    if (before != "(" && before != "=" && before != "," && before != "{" && before != "return")
+      return;
+    const std::optional<bool> value = valueOf(CodeWords(code_).slice(begin, i - begin));
+    if (!value)
+      return;
+    const std::size_t colon = behindOperand(i + 1);
+    if (colon >= code_.size() || code_[colon].text != ":")
+      return;
+    *value ? drop(i, colon + 1, behindOperand(colon + 1)) : drop(i, i + 1, colon);
+  }
+
+  // The end of an operand of a choice: `:`, `,`, `;` or what closes a bracket around it.
+  std::size_t behindOperand(std::size_t i) const {
+    for (int depth = 0, choices = 0; i < code_.size(); ++i) {
+      const StringRef word = code_[i].text;
+      depth += word == "(" || word == "{" || word == "[";
+      depth -= word == ")" || word == "}" || word == "]";
+      choices += depth == 0 && word == "?";
+      if (depth < 0 ||
+          (depth == 0 && (word == "," || word == ";" || (word == ":" && choices-- == 0))))
+        return i;
+    }
+    return i;
   }
 
   std::size_t behindStatement(std::size_t i) const {
-    if (i >= code_.size())
-      return i;
+    while (i + 1 < code_.size() && code_[i].text == "[" && code_[i + 1].text == "[")
+      i = behindBrackets(code_, i, "[", "]");
+    if (i >= code_.size() || code_[i].text == "try" ||
+        (i + 1 < code_.size() && code_[i + 1].text == ":"))
+      return i; // it goes on behind its brace
     if (code_[i].text == "{")
       return behindBrackets(code_, i, "{", "}");
     if (code_[i].text == "if") {
@@ -201,7 +331,10 @@ private:
     return i;
   }
 
-  void drop(std::size_t first, std::size_t end) {
+  // `by`: the condition. Alternatives of the preprocessor in between may each be another statement.
+  void drop(std::size_t by, std::size_t first, std::size_t end) {
+    if (end <= first || directives_[by] != directives_[end - 1])
+      return;
     for (const CodeWord &word : CodeWords(code_).slice(first, end - first))
       if (word.text != "{" && word.text != "}" && word.text != "(" && word.text != ")")
         dead_.emplace_back(begin(word), begin(word) + word.text.size());
@@ -210,15 +343,17 @@ private:
   std::size_t begin(const CodeWord &word) const { return word.text.data() - text_.data(); }
 
   const std::string &text_;
-  std::vector<CodeWord> code_; // without directives
-  llvm::StringMap<std::optional<bool>> constants_;
+  const Switches &switches_;
+  std::vector<CodeWord> code_;                  // without directives
+  std::vector<unsigned> directives_;            // in front of each word of it
+  std::vector<std::optional<bool>> conditions_; // of each `#if` around
   std::vector<std::pair<std::size_t, std::size_t>> dead_;
 };
 
 } // namespace
 
-std::string liveCodeOf(std::string text) {
-  for (const auto &[begin, end] : Reader(text).read())
+std::string liveCodeOf(std::string text, const Switches &switches) {
+  for (const auto &[begin, end] : Reader(text, switches).read())
     std::replace_if(
         text.begin() + begin, text.begin() + end, [](char c) { return c != '\n'; }, ' ');
   return text;

@@ -2,7 +2,6 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/built_sources.h"
-#include "analyzer/programs/live_code.h"
 #include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
@@ -28,7 +27,7 @@ constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::StringSet<> &unbuilt,
-                                         bool has_examples) {
+                                         const Switches &switches, bool has_examples) {
   CalledCode called;
   bool has_main = false;
   std::size_t others = 0;
@@ -36,7 +35,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
     if (unbuilt.contains(path))
       return true;
     if (isCode(path)) {
-      const std::string text = liveCodeOf(textOf(path));
+      const std::string text = liveCodeOf(textOf(path), switches);
       const StringRef inside = StringRef(path).substr(root.size());
       if (isUnitTest(inside, text))
         return true;
@@ -130,9 +129,12 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
   BuiltSources built_sources(below);
+  Switches switches;
+  for (const std::string &path : code)
+    switches.addCode(textOf(path));
   std::vector<DeviceWords> words_of_code;
   for (const std::string &path : code) {
-    words_of_code.push_back(deviceWordsIn(liveCodeOf(textOf(path))));
+    words_of_code.push_back(deviceWordsIn(liveCodeOf(textOf(path), switches)));
     built_sources.addIncludes(path, words_of_code.back().includes);
   }
   std::vector<std::size_t> unbuilt;
@@ -156,7 +158,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
           named != others.end())
         for (const std::string &path : named->second)
           if (!project.by_path.contains(path))
-            add(path, /*is_header=*/true, deviceWordsIn(liveCodeOf(textOf(path))));
+            add(path, /*is_header=*/true, deviceWordsIn(liveCodeOf(textOf(path), switches)));
   project.link();
   project.findTorch();
   // A build speaks of what lies below it, or of what it names; a script of anything.
@@ -210,8 +212,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
                              (built.makes_module && has_own_main) || (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   if (!project.has_callers)
-    project.called = readCalledCode(root, project.unbuilt, project.has_examples);
-  project.dropUnreached();
+    project.called = readCalledCode(root, project.unbuilt, switches, project.has_examples);
+  project.dropUnreached(switches);
   project.findNamedDevices();
   project.findExports();
   // Those who use it have devices of their own, and what is not seen may choose any.
@@ -257,10 +259,10 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
 }
 
 // What says a device in code that nothing comes to chooses none.
-void ProjectPrograms::Project::dropUnreached() {
+void ProjectPrograms::Project::dropUnreached(const Switches &switches) {
   if (called)
     for (File &file : files) {
-      const std::string text = liveCodeOf(textOf(file.path));
+      const std::string text = liveCodeOf(textOf(file.path), switches);
       const std::string reached = called->reachedCode(file.path, text);
       if (reached == text)
         continue;

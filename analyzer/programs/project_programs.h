@@ -5,6 +5,7 @@
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/called_code.h"
 #include "analyzer/programs/device_words.h"
+#include "analyzer/programs/live_code.h"
 #include "analyzer/programs/project_files.h"
 
 #include <map>
@@ -55,7 +56,7 @@ private:
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void findTorch();
-    void dropUnreached();
+    void dropUnreached(const Switches &switches);
     void findNamedDevices();
     void findExports();
     void dropOwnOperators(const Build &built,

@@ -1,5 +1,5 @@
-// A program that names no device but the CPU, in none of its files, has its tensors there. Comments name none; what the user
-// says may be any.
+// A program that names no device but the CPU, in none of its files, has its tensors there. Comments
+// name none; what the user says may be any.
 // RUN: rm -rf %t && mkdir -p %t/host/.git %t/device/.git %t/asked/.git %t/library/.git
 // RUN: cp %s %t/host/train.cpp && cp %s %t/device/train.cpp && cp %s %t/asked/train.cpp && cp %s %t/library/train.cpp
 // DEFINE: %{check} = %devsan_check --torch=none --no-cache --checks=device-host-sync,device-missing-device
@@ -16,7 +16,8 @@
 // RUN: %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'void place(Net net, torch::DeviceType kind) { torch::Device device(kind); net.to(device); } auto *places = &place;' >> %t/kind/main.cpp
 // RUN: not %{check} %t/kind/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SHARED
-// Nor does "GPU" in a file that has nothing to do with tensors; a text that tensors are brought to may be any, wherever it stands.
+// Nor does "GPU" in a file that has nothing to do with tensors; a text that tensors are brought to
+// may be any, wherever it stands.
 // RUN: cp -r %t/host %t/words && echo 'bool use_gpu = true; std::string gpu = "GPU"; struct Settings { std::string device; } settings;' >> %t/words/main.cpp
 // RUN: %{check} %t/words/train.cpp -- -isystem %mock | FileCheck %s --check-prefix=SILENT
 // RUN: echo 'template <class T> void place(Net net, T settings) { net.to(settings->device); } auto *places = &place<int>;' > %t/words/place.h
@@ -27,7 +28,8 @@
 // A header that asks which compiler it is names none either.
 // RUN: cp -r %t/host %t/vendored && echo '#ifndef __CUDACC__' > %t/vendored/catch.hpp && echo '#endif' >> %t/vendored/catch.hpp
 // RUN: %{check} %t/vendored -- -isystem %mock | FileCheck %s --check-prefix=SILENT
-// Of several programs in one project those count that the file is a part of: by its includes, and by those of the sources behind them.
+// Of several programs in one project those count that the file is a part of: by its includes, and
+// by those of the sources behind them.
 // RUN: cp -r %t/host %t/several && mkdir %t/several/gpu && echo '#include "../tools.h"' > %t/several/gpu/main.cpp && echo 'int main() { auto where = "cuda"; }' >> %t/several/gpu/main.cpp
 // RUN: echo 'double train();' > %t/several/train.h && echo '#include "train.h"' > %t/several/main.cpp && echo 'int main() { train(); }' >> %t/several/main.cpp
 // RUN: sed -i '1i #include "train.h"' %t/several/train.cpp && touch %t/several/tools.h

@@ -15,10 +15,10 @@ using namespace clang;
 
 namespace {
 
-// A tensor, a device, or one of the standard library's containers of tensors.
+// A tensor, a device or options, or one of the standard library's containers of tensors.
 bool holdsItself(QualType type) {
   type = type.getNonReferenceType();
-  if (isTensor(type) || isDevice(type) || isDeviceType(type))
+  if (isTensor(type) || isDevice(type) || isDeviceType(type) || isTensorOptions(type))
     return true;
   const CXXRecordDecl *record = holdsTensor(type) ? type->getAsCXXRecordDecl() : nullptr;
   return record && record->isInStdNamespace() && record->getIdentifier() &&
