@@ -7,7 +7,7 @@
 
 // Who calls the functions of one file alone is not known. This one is no part of a project yet.
 // RUN: not %{check} %t/launch.cu -- %{flags} | %{names} | FileCheck %s --check-prefix=ALONE
-// ALONE: bound chained from_bare from_header from_table in_thread of_two_bodies overload_int overload_tensor ping pong stream stream virtual_too whole
+// ALONE: bound chained from_bare from_header from_table in_thread of_two_bodies overload_int overload_tensor ping pong stream virtual_too whole
 
 // RUN: not %{check} %t/launch.cu %t/callers.cpp -- %{flags} | %{names} | FileCheck %s --check-prefix=GUARDED
 // GUARDED: bound in_thread overload_int ping pong virtual_too{{$}}
