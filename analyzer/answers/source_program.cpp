@@ -101,6 +101,15 @@ bool SourceProgram::isConstructor(Function function) {
           !cast<CXXMethodDecl>(decl)->getParent()->hasFriends());
 }
 
+static bool movesModule(const FunctionDecl *function) {
+  return contains(function->getBody(), [](const Stmt *part) {
+    const auto *call = dyn_cast<CXXMemberCallExpr>(part);
+    const llvm::StringRef name = call ? nameOf(call->getMethodDecl()) : llvm::StringRef();
+    return (name == "to" || name == "cuda") &&
+           !isTensor(call->getImplicitObjectArgument()->getType());
+  });
+}
+
 bool SourceProgram::isCalledByConstructors(Function function) {
   const auto *method = dyn_cast<CXXMethodDecl>(functionOf(function));
   const llvm::ArrayRef<FileScan::Caller> callers = model_->callersOf(functionOf(function));
@@ -108,7 +117,8 @@ bool SourceProgram::isCalledByConstructors(Function function) {
   return method && !method->isVirtual() && nameOf(method) != "forward" && !callers.empty() &&
          llvm::all_of(callers, [&](const FileScan::Caller &caller) {
            const auto *constructor = dyn_cast<CXXConstructorDecl>(caller.function);
-           return constructor && constructor->getParent() == method->getParent();
+           return constructor && constructor->getParent() == method->getParent() &&
+                  !movesModule(constructor);
          });
 }
 

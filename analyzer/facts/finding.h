@@ -41,6 +41,7 @@ enum class Needs {
   kOtherDevice,       // not only on the first one
   kOtherDeviceOrHost, // the same, or on the one that a setting says, or the machine has
   kOtherStream,       // not all work is on the default streams
+  kOtherCaller,       // the same as kDevice, and others than constructors call the function
   kForeignFile,       // something lies on a device, and others save what the program loads
 };
 

@@ -78,7 +78,8 @@ public:
   virtual bool isOfModule(Function function) = 0; // a method of one
   virtual bool isMethod(Function function) = 0;
   virtual bool isConstructor(Function function) = 0; // or a part of one
-  // No other code of the file calls the method.
+  // A method that only constructors of its class call, as far as the file shows, and before they
+  // move anything.
   virtual bool isCalledByConstructors(Function function) = 0;
   virtual bool isMain(Function function) = 0;
   virtual bool knowsPinnedMemory(Function function) = 0;

@@ -85,10 +85,55 @@ bool registersValueOf(const Expr *argument, const MemberState &member) {
   });
 }
 
+// A container that nothing is put into, or into which go modules that are registered as well.
+bool holdsNothingOwn(const CXXMethodDecl *method, const MemberState &member) {
+  return !contains(method->getBody(), [&](const Stmt *part) {
+    const auto *put = dyn_cast<CallExpr>(part);
+    const Expr *object = receiverOf(put);
+    if (!object || !isRegistration(nameOf(calleeOf(put))) || !names(object, declOf(member.field)))
+      return false;
+    const auto isRegistered = [&](const ValueDecl *variable) {
+      return contains(method->getBody(), [&](const Stmt *other) {
+        const auto *call = dyn_cast<CallExpr>(other);
+        return call && isModuleRegistration(nameOf(calleeOf(call))) &&
+               llvm::any_of(call->arguments(),
+                            [&](const Expr *argument) { return names(argument, variable); });
+      });
+    };
+    return !contains(put, [&](const Stmt *inner) {
+      const auto *variable = dyn_cast<DeclRefExpr>(inner);
+      return variable && isRegistered(variable->getDecl());
+    });
+  });
+}
+
+bool isContainer(const MemberState &member) {
+  const CXXRecordDecl *record = moduleClass(declOf(member.field)->getType());
+  return record && isModuleContainer(record);
+}
+
+// `layers(torch::nn::ModuleList())`
+bool startsEmpty(const MemberState &member) {
+  return llvm::all_of(member.sites, [](Code site) {
+    return !contains(exprOf(site), [](const Stmt *part) {
+      const auto *made = dyn_cast<CXXConstructExpr>(part);
+      return made && llvm::any_of(argumentsOf(made), [](const Expr *argument) {
+               return !isa<CXXConstructExpr, CXXDefaultArgExpr>(strip(argument));
+             });
+    });
+  });
+}
+
 // A submodule that any method registers, moves, or hands to code that may do so.
 void collectHandedOn(const std::vector<const CXXMethodDecl *> &methods, MemberState &member) {
+  // By a method of the program, too: `top(keep(TopLayer(3)))`.
   auto registers = [](const Stmt *part) {
-    return isModuleRegistration(nameOf(calleeOf(dyn_cast<CallExpr>(part))));
+    const auto *call = dyn_cast<CallExpr>(part);
+    const auto *callee = dyn_cast_or_null<CXXMethodDecl>(call ? call->getDirectCallee() : nullptr);
+    return isModuleRegistration(nameOf(calleeOf(call))) ||
+           (callee && !isa<CXXOperatorCallExpr>(call) && !isLibraryDecl(callee) &&
+            llvm::any_of(call->arguments(),
+                         [](const Expr *argument) { return isModule(argument->getType()); }));
   };
   member.registered |= llvm::any_of(
       member.sites, [&](Code site) { return contains(asWritten(exprOf(site)), registers); });
@@ -112,6 +157,10 @@ void collectHandedOn(const std::vector<const CXXMethodDecl *> &methods, MemberSt
       return unknown && given && given->getMemberDecl() == declOf(member.field);
     });
   };
+  member.registered |= isContainer(member) && startsEmpty(member) &&
+                       llvm::all_of(methods, [&](const CXXMethodDecl *method) {
+                         return holdsNothingOwn(method, member);
+                       });
   for (const CXXMethodDecl *method : methods) {
     member.registered |= contains(method->getBody(), handsOn);
     if (const auto *constructor = dyn_cast<CXXConstructorDecl>(method))

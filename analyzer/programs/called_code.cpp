@@ -78,8 +78,23 @@ void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
 }
 
 void CalledCode::addNames(llvm::ArrayRef<StringRef> names) {
-  for (const StringRef name : names)
-    say(idOf(name));
+  for (const StringRef name : names) {
+    const unsigned id = idOf(name);
+    names_[id].is_said_outside = true;
+    say(id);
+  }
+}
+
+bool CalledCode::isSaidBeside(StringRef scope, StringRef name) const {
+  const auto said = ids_.find(name), owner = ids_.find(scope);
+  if (said == ids_.end() || owner == ids_.end())
+    return true;
+  return names_[said->second].is_said_outside || llvm::any_of(parts_, [&](const Part &part) {
+           const bool is_constructor = part.kind == Kind::kFunction && part.name == owner->second &&
+                                       part.scope == owner->second;
+           return part.is_reachable && !is_constructor &&
+                  llvm::is_contained(part.names, said->second);
+         });
 }
 
 void CalledCode::say(unsigned name) {
@@ -186,8 +201,8 @@ std::string CalledCode::reachedCode(const std::string &path, std::string text) c
     if (parts_[i].is_reachable && parts_[i].kind == Kind::kFunction)
       mark(parts_[i], false);
   std::size_t line = 1;
-  bool is_directive = false; // for all of the file, wherever it stands
-  char last = '\n', before = '\n';
+  bool is_directive = false;       // for all of the file, wherever it stands
+  char last = '\n', before = '\n'; // that are no blanks
   for (char &c : text) {
     const char read = c;
     if (last == '\n' && before != '\\')
@@ -198,7 +213,7 @@ std::string CalledCode::reachedCode(const std::string &path, std::string text) c
       ++line;
     else if (is_left_out[line] && !is_directive)
       c = ' ';
-    if (read != ' ' && read != '\t') {
+    if (read != ' ' && read != '\t' && read != '\r') {
       before = last;
       last = read;
     }

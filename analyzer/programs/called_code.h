@@ -26,6 +26,8 @@ public:
   // `by_name`: the function there that overrides nothing, so that only who says its name calls it;
   // empty where one may be called otherwise.
   bool isReachable(const std::string &path, unsigned line, llvm::StringRef by_name) const;
+  // Whether anything says the name but the constructors of the class.
+  bool isSaidBeside(llvm::StringRef scope, llvm::StringRef name) const;
   // What of the text of a file something comes to. Spaces stand for the rest.
   std::string reachedCode(const std::string &path, std::string text) const;
 
@@ -41,7 +43,7 @@ private:
   };
   struct Name {
     std::vector<unsigned> parts, members; // of this name, of the class of this name
-    bool is_said = false;
+    bool is_said = false, is_said_outside = false; // of functions and classes
     bool is_macro = false, is_export = false; // others use what the macro marks
     bool is_of_modules = false;               // LibTorch calls it of each module
     // Of a class. Its bases, or others, call its members.

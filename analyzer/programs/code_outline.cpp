@@ -131,6 +131,7 @@ private:
     const CodeHead head = readHead(words, scope());
     const bool is_c = words.size() == 2 && words[0].text == "extern";
     if (is_c || head.kind == CodeHead::Kind::kNamespace) {
+      addNames(words, namesAround());
       scopes_.push_back({.part = std::nullopt, .is_c = is_c});
       return begin = i + 1;
     }
@@ -168,6 +169,7 @@ private:
   }
 
   void openClass(CodeWords words, const CodeHead &head) {
+    addNames(words.take_front(behindMacro(words, head)), namesAround());
     Part part{.kind = Part::Kind::kClass,
               .name = head.name ? words[head.name].text : StringRef(),
               .is_exported = isOfExport(words),

@@ -27,8 +27,8 @@ struct CodeOutline {
   std::vector<llvm::StringRef> pasted; // `x##_run`: how names begin or end that nobody writes
 };
 
-// `text`: live code, which has to outlive it. Of what does not read as C++ there are no functions and classes: all is
-// outside.
+// `text`: live code, which has to outlive it. Of what does not read as C++ there are no functions
+// and classes: all is outside.
 CodeOutline outlineOf(const std::string &text);
 
 // All that may be names, in a file of whatever kind.

@@ -110,6 +110,14 @@ SPELLINGS = [
     ("struct Many { Many(int n) { cudaSetDevice(n); } };\n#define REGISTER(T) static T instance_of_##T(1);\nREGISTER(Many)\nstatic void g(int n) { ++n; }", DEVICE),
     ("void g(int n) {\n#define PICK(n) cudaSetDevice(n)\n  PICK(n);\n}\nvoid f(int n) { PICK(n); }", DEVICE),
     ("#define CLASS Settings\nclass CLASS { void f(int n); };\nvoid CLASS::f(int n) { cudaSetDevice(n); }", DEVICE),
+    ("void f(int n) { cudaSetDevice(n); }\nint ends_here = 1; if (", DEVICE),
+    ("class Settings { public: bool several = false; }; Settings settings{true}; void f(int n) { if (settings.several) cudaSetDevice(n); }", DEVICE),
+    ("class Settings { bool on_ = false; bool &on() { return on_; } void f(int n) { on() = true; if (on_) cudaSetDevice(n); } };", DEVICE),
+    ("bool several = false; auto name = R\"(several)\"; void f(int n) { if (several) cudaSetDevice(n); }", DEVICE),
+    ("struct Many { Many(int n) { cudaSetDevice(n); } };\n#define REGISTER(T) static T instance_of_##T(1);\nREGISTER(Many)\nstruct Unused { int n; };", DEVICE),
+    ("struct Many { Many(int n) { cudaSetDevice(n); } };\n#define REGISTER(T) static T instance_of_##T(1);\nREGISTER(Many)\nnamespace { int n; }", DEVICE),
+    ("void g(int n) {\r\n#define PICK(n) \\\r\n  cudaSetDevice(n)\r\n  PICK(n);\r\n}\r\nvoid f(int n) { PICK(n); }", DEVICE),
+    ("void f(torch::Tensor x) { const int next = 1 + x.get_device(); cudaSetDevice(next); }", DEVICE),
     ("bool several = false; void g() { several = true; } void f(int n) { if (several) cudaSetDevice(n); }", DEVICE),
     ("bool several = false; void f(int n) { several |= n; if (several) cudaSetDevice(n); }", DEVICE),
     ("bool several = false; void f(int n) { read(several); if (several) cudaSetDevice(n); }", DEVICE),
@@ -210,6 +218,7 @@ FILES = [
     ({"said.cpp": '#include "work.h"\n#include "more.inl"\n', "more.inl": "void f(int n) { cudaSetDevice(n); }\n"}, DEVICE),
     ({"said.cpp": '#include "work.h"\n#include "more.inl"\n', "more.inl": "void f(torch::Tensor x);\n"}, set()),
     ({"said.cpp": '#include "work.h"\n#include <boost/more.ipp>\n'}, set()),
+    ({"said.cpp": '#include "work.h"\nbool on = false;\n#include "more.inl"\nvoid f(int n) { if (on) cudaSetDevice(n); }\n', "more.inl": "void g() { on = true; }\n"}, DEVICE),
     # Nobody sees whose the file is: one of the programs.
     ({"main.cpp": "namespace torch { class Tensor; }\nvoid *scaled(torch::Tensor *);\nint main() { scaled(0); }\n"}, set()),
     # A binding that no build has.

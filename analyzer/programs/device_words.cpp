@@ -11,6 +11,7 @@
 #include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace devsan::analyzer {
@@ -22,7 +23,20 @@ namespace {
 
 class File {
 public:
-  explicit File(StringRef text) : all_(wordsOf(text)), words_(all_) {}
+  explicit File(StringRef text)
+      : all_(wordsOf(text)), words_(all_), brackets_(words_.size(), words_.size()),
+        ends_(words_.size(), words_.size()) {
+    std::vector<std::size_t> around;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      brackets_[i] = around.empty() ? words_.size() : around.back();
+      if (depthBy(words_[i]) < 0 && !around.empty()) {
+        ends_[around.back()] = i;
+        around.pop_back();
+      }
+      if (depthBy(words_[i]) > 0)
+        around.push_back(i);
+    }
+  }
 
   DeviceWords read() {
     for (std::size_t i = 0; i < words_.size(); ++i)
@@ -292,9 +306,16 @@ private:
       return false;
     const std::size_t use = words.data() - words_.data();
     const auto [begin, end] = functionAround(use);
+    const auto [known, is_new] = first_names_.try_emplace({begin, words[0]}, false);
+    if (is_new)
+      known->second = isFirstIn(begin, end, words[0], names);
+    return known->second;
+  }
+
+  bool isFirstIn(std::size_t begin, std::size_t end, StringRef name, unsigned names) const {
     bool is_declared = false, is_constant = true;
     for (std::size_t i = begin; i < end; ++i) {
-      if (words_[i] != words[0])
+      if (words_[i] != name)
         continue;
       const StringRef before = at(i - 1), next = at(i + 1);
       const bool declares =
@@ -319,27 +340,16 @@ private:
   // From its parameters to its end.
   std::pair<std::size_t, std::size_t> functionAround(std::size_t i) const {
     std::size_t begin = i, end = i;
-    for (std::size_t open = i; (open = openBracket(open)) < words_.size();) {
+    for (std::size_t open = i; (open = brackets_[open]) < words_.size();) {
       std::size_t parameters = open;
       while (llvm::is_contained({"const", "noexcept", "override", "final"}, at(parameters - 1)))
         --parameters;
       if (words_[open] == "{" && at(parameters - 1) == ")") {
-        begin = openBracket(parameters - 1);
-        end = open;
+        begin = std::min(brackets_[parameters - 1], open);
+        end = ends_[open];
       }
     }
-    for (int depth = 0; end < words_.size(); ++end)
-      if ((depth += depthBy(words_[end])) == 0)
-        break;
-    return {std::min(begin, end), end};
-  }
-
-  // The bracket that the word lies in; past the end where there is none.
-  std::size_t openBracket(std::size_t i) const {
-    for (int depth = 0; i > 0;)
-      if ((depth += depthBy(words_[--i])) > 0)
-        return i;
-    return words_.size();
+    return {begin, end > i ? end : i};
   }
 
   // `cudaSetDevice(gpu)`
@@ -357,8 +367,11 @@ private:
     // These are looked at where they stand.
     if (words[0] == "Device" || words[0] == "device_of")
       return true;
-    // Of a tensor, or the current one.
-    if (words.size() >= 3 && words.back() == ")" && words[words.size() - 2] == "(")
+    // Of a tensor, or the current one; not one beside it.
+    const bool is_computed = llvm::any_of(words, [](StringRef word) {
+      return word == "+" || word == "*" || word == "%" || word == "/";
+    });
+    if (!is_computed && words.size() >= 3 && words.back() == ")" && words[words.size() - 2] == "(")
       return llvm::StringSwitch<bool>(words[words.size() - 3])
           .Cases({"device", "get_device", "index", "current_device"}, true)
           .Default(false);
@@ -440,6 +453,10 @@ private:
 
   const std::vector<StringRef> all_;
   const WordList words_;
+  // Of each word, the bracket that it lies in or closes, and of each that opens, its counterpart;
+  // past the end where there is none.
+  std::vector<std::size_t> brackets_, ends_;
+  mutable std::map<std::pair<std::size_t, StringRef>, bool> first_names_; // by functions
   llvm::StringSet<> kinds_; // variables that say which kind of device, and no index
   DeviceWords found_;
 };

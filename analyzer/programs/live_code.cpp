@@ -1,6 +1,7 @@
 #include "analyzer/programs/live_code.h"
 
 #include "analyzer/programs/code_head.h"
+#include "analyzer/programs/code_outline.h"
 #include "analyzer/programs/words.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -44,28 +45,37 @@ public:
   void read() {
     for (std::size_t i = 0, head = 0; i < words_.size(); ++i) {
       const StringRef word = at(i);
-      if (isIdentifier(word))
+      if (word.contains('"')) // who looks it up may set it
+        for (const StringRef name : namesIn(word))
+          mayBeAny(name);
+      else if (isIdentifier(word))
         mention(i);
-      else if (word.starts_with("\""))
-        open(word.trim('"')); // who looks it up may set it
       if (word == "{")
-        is_aggregate_.push_back(isOfAggregate(head, i));
-      else if (word == "}" && !is_aggregate_.empty())
-        is_aggregate_.pop_back();
+        classes_.push_back(classOf(head, i));
+      else if (word == "}" && !classes_.empty())
+        classes_.pop_back();
       if (word == "{" || word == "}" || word == ";")
         head = i + 1;
+      else if (at(i + 1) == ":" && word == "public" && !classes_.empty())
+        classes_.back() = Class::kPublic;
+      else if (at(i + 1) == ":" && (word == "private" || word == "protected") && !classes_.empty())
+        classes_.back() = Class::kPrivate;
     }
   }
 
 private:
   StringRef at(std::size_t i) const { return i < words_.size() ? words_[i].text : StringRef("\n"); }
 
-  // Braces may set the members, without their names.
-  bool isOfAggregate(std::size_t head, std::size_t end) const {
+  enum class Class { kNone, kPrivate, kPublic };
+
+  // Braces may set public members, without their names.
+  Class classOf(std::size_t head, std::size_t end) const {
     for (std::size_t i = head; i < end && at(i) != "("; ++i)
       if (at(i) == "struct" || at(i) == "union")
-        return true;
-    return false;
+        return Class::kPublic;
+      else if (at(i) == "class" && (i == head || (at(i - 1) != "<" && at(i - 1) != ",")))
+        return Class::kPrivate;
+    return Class::kNone;
   }
 
   void mention(std::size_t i) {
@@ -74,15 +84,15 @@ private:
     const StringRef before = begin ? at(begin - 1) : StringRef("\n");
     if (before == "bool" && begin == i) {
       switches_.by_name_[name].is_declared = true;
-      if (!is_aggregate_.empty() && is_aggregate_.back())
-        open(name);
+      if (!classes_.empty() && classes_.back() == Class::kPublic)
+        mayBeAny(name);
     } else if (begin == i && isIdentifier(before) && !isKeyword(before)) {
-      return open(name); // declares something else
+      return mayBeAny(name); // declares something else
     }
     if (next == "=" || next == "(" || next == "{")
       set(name, valueAt(i + 1));
     else if (before == "bool" ? next != ";" : !isRead(before, next, begin))
-      open(name);
+      mayBeAny(name);
   }
 
   // Of `settings->at.name`.
@@ -100,7 +110,7 @@ private:
     const bool is_condition = begin >= 2 && before == "(" && next == ")" &&
                               (at(begin - 2) == "if" || at(begin - 2) == "while");
     return is_condition || before == "!" || before == "&&" || before == "||" || before == "==" ||
-           before == "!=" || before == "return" || before == "<<";
+           before == "!=" || before == "<<";
   }
 
   // `= false;`, `{false}`, `(false)`: nothing else.
@@ -110,7 +120,7 @@ private:
     return is_whole ? truthOf(at(i + 1)) : std::nullopt;
   }
 
-  void open(StringRef name) { switches_.by_name_[name].may_be_any = true; }
+  void mayBeAny(StringRef name) { switches_.by_name_[name].may_be_any = true; }
 
   void set(StringRef name, std::optional<bool> value) {
     Switches::Switch &known = switches_.by_name_[name];
@@ -120,7 +130,7 @@ private:
 
   const std::vector<CodeWord> words_;
   Switches &switches_;
-  std::vector<bool> is_aggregate_; // of each brace around
+  std::vector<Class> classes_; // of each brace around
 };
 
 void Switches::addCode(const std::string &text) {
@@ -143,12 +153,13 @@ public:
   // From where to where each dead part goes.
   std::vector<std::pair<std::size_t, std::size_t>> read() {
     takeDirectives(codeWordsOf(text_));
+    is_dead_.resize(code_.size());
     const bool has_goto =
         llvm::any_of(code_, [](const CodeWord &word) { return word.text == "goto"; });
     for (std::size_t i = 0; i + 1 < code_.size() && !has_goto; ++i)
-      if (code_[i].text == "if")
+      if (!is_dead_[i] && code_[i].text == "if")
         branch(i);
-      else if (code_[i].text == "?")
+      else if (!is_dead_[i] && code_[i].text == "?")
         choice(i);
     return std::move(dead_);
   }
@@ -201,6 +212,9 @@ private:
   }
 
   std::optional<bool> valueOf(CodeWords words) const {
+    constexpr std::size_t kMaxWords = 200; // of a condition
+    if (words.size() > kMaxWords)
+      return std::nullopt;
     while (words.size() > 2 && words.front().text == "(" &&
            behindBrackets(words, 0, "(", ")") == words.size())
       words = words.drop_front().drop_back();
@@ -258,8 +272,9 @@ private:
     if (code_[open].text != "(")
       return;
     const std::size_t body = behindBrackets(code_, open, "(", ")");
-    const CodeWords condition = CodeWords(code_).slice(open + 1, body - open - 1).drop_back();
-    const std::optional<bool> value = valueOf(condition);
+    if (body < open + 3 || code_[body - 1].text != ")")
+      return;
+    const std::optional<bool> value = valueOf(CodeWords(code_).slice(open + 1, body - open - 2));
     if (!value)
       return;
     const std::size_t end = behindStatement(body);
@@ -304,7 +319,9 @@ private:
     return i;
   }
 
-  std::size_t behindStatement(std::size_t i) const {
+  static constexpr unsigned kMaxDepth = 100; // more than people write
+
+  std::size_t behindStatement(std::size_t i, unsigned depth = 0) const {
     while (i + 1 < code_.size() && code_[i].text == "[" && code_[i + 1].text == "[")
       i = behindBrackets(code_, i, "[", "]");
     if (i >= code_.size() || code_[i].text == "try" ||
@@ -312,32 +329,44 @@ private:
       return i; // it goes on behind its brace
     if (code_[i].text == "{")
       return behindBrackets(code_, i, "{", "}");
-    if (code_[i].text == "if") {
-      i += i + 1 < code_.size() && code_[i + 1].text == "constexpr" ? 2 : 1;
-      i = behindStatement(behindBrackets(code_, i, "(", ")"));
-      return i < code_.size() && code_[i].text == "else" ? behindStatement(i + 1) : i;
+    // A chain of `else if`, or what stands in it, may be long.
+    if (code_[i].text == "if" || code_[i].text == "for" || code_[i].text == "while" ||
+        code_[i].text == "switch") {
+      while (true) {
+        const bool is_branch = code_[i].text == "if";
+        const bool is_constexpr = i + 1 < code_.size() && code_[i + 1].text == "constexpr";
+        i = behindBrackets(code_, i + (is_branch && is_constexpr ? 2 : 1), "(", ")");
+        if (depth >= kMaxDepth)
+          return i;
+        i = behindStatement(i, depth + 1);
+        if (!is_branch || i >= code_.size() || code_[i].text != "else")
+          return i;
+        if (++i >= code_.size() || code_[i].text != "if")
+          return behindStatement(i, depth + 1);
+      }
     }
-    if (code_[i].text == "for" || code_[i].text == "while" || code_[i].text == "switch")
-      return behindStatement(behindBrackets(code_, i + 1, "(", ")"));
-    for (int depth = 0; i < code_.size(); ++i) {
+    for (int brackets = 0; i < code_.size(); ++i) {
       const StringRef word = code_[i].text;
-      depth += word == "(" || word == "{" || word == "[";
-      depth -= word == ")" || word == "}" || word == "]";
-      if (depth < 0)
+      brackets += word == "(" || word == "{" || word == "[";
+      brackets -= word == ")" || word == "}" || word == "]";
+      if (brackets < 0)
         return i;
-      if (depth == 0 && word == ";")
+      if (brackets == 0 && word == ";")
         return i + 1;
     }
     return i;
   }
 
-  // `by`: the condition. Alternatives of the preprocessor in between may each be another statement.
-  void drop(std::size_t by, std::size_t first, std::size_t end) {
-    if (end <= first || directives_[by] != directives_[end - 1])
+  // Alternatives of the preprocessor behind the condition may each be another statement.
+  void drop(std::size_t condition, std::size_t first, std::size_t end) {
+    if (end <= first || directives_[condition] != directives_[end - 1])
       return;
-    for (const CodeWord &word : CodeWords(code_).slice(first, end - first))
+    for (std::size_t i = first; i < end; ++i) {
+      const CodeWord &word = code_[i];
+      is_dead_[i] = true;
       if (word.text != "{" && word.text != "}" && word.text != "(" && word.text != ")")
         dead_.emplace_back(begin(word), begin(word) + word.text.size());
+    }
   }
 
   std::size_t begin(const CodeWord &word) const { return word.text.data() - text_.data(); }
@@ -346,6 +375,7 @@ private:
   const Switches &switches_;
   std::vector<CodeWord> code_;                  // without directives
   std::vector<unsigned> directives_;            // in front of each word of it
+  std::vector<bool> is_dead_;                   // each word of it
   std::vector<std::optional<bool>> conditions_; // of each `#if` around
   std::vector<std::pair<std::size_t, std::size_t>> dead_;
 };

@@ -1,5 +1,5 @@
 // What of a project's code may run, as its text says: not what `#if 0` or `if (false && ready)`
-// leave out, nor what a switch leads to that nobody turns.
+// leave out, nor what only runs if a switch is on that nothing turns on.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ private:
     bool is_declared = false, may_be_any = false;
     std::optional<bool> value = std::nullopt;
   };
-  llvm::StringMap<Switch> by_name_; // and all else that has a name
+  llvm::StringMap<Switch> by_name_; // each name that the code says
 };
 
 // Spaces stand for the rest, so that lines stay what they are.

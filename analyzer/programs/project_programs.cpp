@@ -90,6 +90,11 @@ bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, u
           project->called->isReachable(path, line, by_name));
 }
 
+bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, StringRef name) {
+  const Project *project = projectOf(file);
+  return !project || !project->called || project->called->isSaidBeside(scope, name);
+}
+
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
   const Project *project = projectOf(file);
   if (!project)
@@ -132,6 +137,11 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   Switches switches;
   for (const std::string &path : code)
     switches.addCode(textOf(path));
+  for (const auto &other : others) // code may include it
+    if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
+                           llvm::sys::path::extension(other.getKey())))
+      for (const std::string &path : other.getValue())
+        switches.addCode(textOf(path));
   std::vector<DeviceWords> words_of_code;
   for (const std::string &path : code) {
     words_of_code.push_back(deviceWordsIn(liveCodeOf(textOf(path), switches)));

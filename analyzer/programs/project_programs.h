@@ -31,6 +31,9 @@ public:
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
               llvm::StringRef by_name, bool is_built);
 
+  // Whether other code than the constructors of the class may call the method of this name.
+  bool mayCallBeside(const std::string &file, llvm::StringRef scope, llvm::StringRef name);
+
 private:
   struct File {
     std::string path;

@@ -15,6 +15,7 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   case Needs::kNothing:
     return true;
   case Needs::kDevice:
+  case Needs::kOtherCaller:
     return use.any;
   case Needs::kDeviceData:
     return use.any && use.from_elsewhere;
@@ -30,12 +31,14 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   return true;
 }
 
+llvm::StringRef lastOf(llvm::StringRef scopes) {
+  const auto [scope, name] = scopes.rsplit("::");
+  return name.empty() ? scope : name;
+}
+
 // Without its scope; empty where a base may call it.
 llvm::StringRef nameCalled(const core::Location &place, const FindingContext &context) {
-  if (!context.is_called_by_name)
-    return {};
-  const auto [scope, name] = llvm::StringRef(place.function).rsplit("::");
-  return name.empty() ? scope : name;
+  return context.is_called_by_name ? lastOf(place.function) : llvm::StringRef();
 }
 
 } // namespace
@@ -60,6 +63,13 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
         use = projects.useAround(command.file);
       if (!mayHold(context.needs, *use)) {
         ++left_out.by_use;
+        return true;
+      }
+      if (context.needs == Needs::kOtherCaller &&
+          !projects.mayCallBeside(command.file,
+                                  lastOf(llvm::StringRef(place.function).rsplit("::").first),
+                                  lastOf(place.function))) {
+        ++left_out.uncalled;
         return true;
       }
       const bool is_wanted =

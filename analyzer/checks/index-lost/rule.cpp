@@ -41,11 +41,12 @@ RuleFinding losesIndex(const DeviceKind &kind, Program &program) {
 }
 
 // device-missing-guard asks for a guard before a launch, which is one before the stream.
-bool isGuardAsked(Function function, Program &program) {
+bool asksForGuard(Function function, Variable tensor, Program &program) {
   return std::ranges::any_of(program.deviceWork(function), [&](const DeviceWork &work) {
     return work.kind != DeviceWork::Kind::kStream &&
            (work.kind != DeviceWork::Kind::kCall || work.inner) && !work.guarded &&
-           program.tensorOf(work.expr, function) && !program.fitsCurrentDevice(work.expr, function);
+           program.tensorOf(work.expr, function) == tensor &&
+           !program.fitsCurrentDevice(work.expr, function);
   });
 }
 
@@ -59,16 +60,16 @@ Findings indexLost(Program &program) {
     for (const DeviceKind &kind : program.deviceKinds(function.id))
       if (!kind.guarded && (isLegacy(kind) ? uses_cuda : !kind.device_set) && !kind.on_host)
         findings.push_back(losesIndex(kind, program));
-    const std::vector<ServedStream> streams = program.bareStreams(function.id);
-    if (streams.empty() || isGuardAsked(function.id, program))
-      continue;
-    for (const ServedStream &stream : streams)
+    for (const ServedStream &stream : program.bareStreams(function.id)) {
+      if (asksForGuard(function.id, stream.tensor, program))
+        continue;
       findings.push_back({.at = stream.expr,
                           .message = fill("the stream is of the current device, which need not be "
                                           "that of '{}': no guard is live here",
                                           {program.name(stream.tensor)}),
                           .op = program.operatorName(stream.expr),
                           .needs = Needs::kOtherDevice});
+    }
   }
   return findings;
 }

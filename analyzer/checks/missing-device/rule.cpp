@@ -222,9 +222,10 @@ private:
         .op = use.kind == Operation::Kind::kReturn ? "" : program_.operatorName(use.expr),
         .from = Place::host().device(),
         .to = place.device(),
-        .needs = program_.needsOf(facts_, use.expr, place),
-        // A program tries out on the CPU what it makes.
-        .is_for_libraries = program_.isCalledByConstructors(facts_.function) && !setsMember(),
+        // A module that is being made is on the CPU still.
+        .needs = program_.isCalledByConstructors(facts_.function)
+                     ? Needs::kOtherCaller
+                     : program_.needsOf(facts_, use.expr, place),
         .holder = program_.holder(facts_, use.expr, place)};
     if (!device.empty()) {
       finding.fix = wraps ? program_.copyTo(factory, device) : program_.passDevice(factory, device);
@@ -234,12 +235,6 @@ private:
     if (program_.line(use.expr) != program_.line(factory))
       finding.related.push_back({.code = use.expr, .message = "here they come together"});
     findings_.push_back(std::move(finding));
-  }
-
-  bool setsMember() const {
-    return std::ranges::any_of(facts_.operations, [](const Operation &operation) {
-      return operation.kind == Operation::Kind::kAssign && operation.path && !operation.path->root;
-    });
   }
 
   bool isOfTensor(const Place &place) {

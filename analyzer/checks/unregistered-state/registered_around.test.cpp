@@ -25,3 +25,32 @@ struct ReboundImpl : torch::nn::Module {
   }
   torch::Tensor state;
 };
+
+// By a method that is handed the module.
+struct TopImpl : torch::nn::Module {
+  TopImpl() { fc = register_module("fc", torch::nn::Linear(3, 3)); }
+  torch::nn::Linear fc{nullptr};
+};
+struct Keeping : torch::nn::Module {
+  Keeping() : top(keep(std::make_shared<TopImpl>())), lost(std::make_shared<TopImpl>()) {}
+  // CHECK: :[[#@LINE-1]]:{{[0-9]+}}: error: submodule 'lost' of module 'Keeping' {{.*}} [device-unregistered-state]
+  std::shared_ptr<TopImpl> keep(std::shared_ptr<TopImpl> net);
+  std::shared_ptr<TopImpl> top, lost;
+};
+std::shared_ptr<TopImpl> Keeping::keep(std::shared_ptr<TopImpl> net) {
+  register_module("fc", net->fc);
+  return net;
+}
+// A list that stays empty, one of parts that are registered one by one, one of its own.
+struct Lists : torch::nn::Module {
+  Lists() : empty(torch::nn::ModuleList()), each(torch::nn::ModuleList()), own(torch::nn::ModuleList()) {
+    // CHECK: :[[#@LINE-1]]:{{[0-9]+}}: error: submodule 'own' of module 'Lists' {{.*}} [device-unregistered-state]
+    for (int i = 0; i < 3; ++i) {
+      auto part = torch::nn::Linear(3, 3);
+      each->push_back(part);
+      register_module("part" + std::to_string(i), part);
+      own->push_back(torch::nn::Linear(3, 3));
+    }
+  }
+  torch::nn::ModuleList empty, each, own;
+};

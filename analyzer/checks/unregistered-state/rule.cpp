@@ -33,8 +33,7 @@ private:
         .from = member.initial.device(),
         .related = {{.variable = member.field, .message = "declared here"}},
         .needs = Needs::kDevice,
-        // A program makes it on the device where it has all else.
-        .is_for_libraries = facts_.is_module && !member.initial.onHost()};
+        .is_for_libraries = facts_.is_module && isOnChosenDevice(member.initial)};
     // Where a method puts another tensor there, the one that is registered is of no use to it.
     if (facts_.is_module && member.is_tensor && !member.rebound)
       offerRegistration(finding, member, "register_buffer");
@@ -43,6 +42,12 @@ private:
     if (member.combined)
       finding.related.push_back({.code = member.combined, .message = "meets another tensor here"});
     findings_.push_back(std::move(finding));
+  }
+
+  // There a program has all else, too.
+  bool isOnChosenDevice(const Place &place) {
+    const bool has_default = place.of.root && program_.initialiser(place.of.root);
+    return place.isNamedDevice() && !has_default;
   }
 
   void judgeSubmodule(const MemberState &member) {
