@@ -6,7 +6,7 @@
 // RUN: echo 'void use(torch::Device); int main() { use(torch::kCUDA); }' >> %t/program/main.cpp
 // RUN: echo '#include "net.cpp"' > %t/program/later.cpp
 // RUN: echo 'void later(torch::Device device) { Tried tried; tried.to(device); tried.outputs(4); }' >> %t/program/later.cpp
-// DEFINE: %{check} = %devsan_check --torch=none --no-cache
+// DEFINE: %{check} = %devsan_check --torch=none --no-cache --checks=device-unregistered-state,device-missing-device
 // RUN: not %{check} %t/program/net.cpp -- -isystem %mock | FileCheck %s --check-prefixes=CHECK,PROGRAM --implicit-check-not='[device-'
 // RUN: not %{check} %t/library/net.cpp -- -isystem %mock | FileCheck %s --check-prefixes=CHECK,LIBRARY --implicit-check-not='[device-'
 #include <torch/torch.h>
@@ -15,7 +15,9 @@ struct Net : torch::nn::Module {
   explicit Net(torch::Device device) {
     conv_ = register_module("conv", torch::nn::Linear(3, 3));
     // LIBRARY: net.cpp:[[#@LINE+1]]:{{.*}} [device-unregistered-state]
-    there_ = torch::ones({3}, device);
+    there_ = torch::ones({3}, torch::kCUDA);
+    // CHECK: net.cpp:[[#@LINE+1]]:{{.*}} [device-unregistered-state]
+    given_ = torch::ones({3}, device);
     // CHECK: net.cpp:[[#@LINE+1]]:{{.*}} [device-unregistered-state]
     host_ = torch::ones({3});
     size_ = sizeFor(3);
@@ -25,10 +27,10 @@ struct Net : torch::nn::Module {
   int64_t sizeFor(int64_t n) { return conv_->forward(torch::zeros({n, n})).numel(); }
   // LIBRARY: net.cpp:[[#@LINE+1]]:{{.*}} [device-missing-device]
   void start() { state_ = conv_->forward(torch::zeros({3, 3})); }
-  torch::Tensor forward(torch::Tensor x) { return conv_->forward(x) * there_ + host_ + state_; }
+  torch::Tensor forward(torch::Tensor x) { return conv_->forward(x) * there_ + given_ + host_ + state_; }
 
   torch::nn::Linear conv_{nullptr};
-  torch::Tensor there_, host_, state_;
+  torch::Tensor there_, given_, host_, state_;
   int64_t size_ = 0;
 };
 // The caller need not name the device.

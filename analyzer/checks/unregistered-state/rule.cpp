@@ -33,7 +33,8 @@ private:
         .from = member.initial.device(),
         .related = {{.variable = member.field, .message = "declared here"}},
         .needs = Needs::kDevice,
-        .is_for_libraries = facts_.is_module && isOnChosenDevice(member.initial)};
+        // A program has all else there, too.
+        .is_for_libraries = facts_.is_module && isOnOwnDevice(member.initial)};
     // Where a method puts another tensor there, the one that is registered is of no use to it.
     if (facts_.is_module && member.is_tensor && !member.rebound)
       offerRegistration(finding, member, "register_buffer");
@@ -44,10 +45,10 @@ private:
     findings_.push_back(std::move(finding));
   }
 
-  // There a program has all else, too.
-  bool isOnChosenDevice(const Place &place) {
-    const bool has_default = place.of.root && program_.initialiser(place.of.root);
-    return place.isNamedDevice() && !has_default;
+  // On a device that the program itself names, not one that the module is given.
+  bool isOnOwnDevice(const Place &place) {
+    return place.isNamedDevice() &&
+           !(place.of.root && program_.role(place.of.root) == Role::kParameter);
   }
 
   void judgeSubmodule(const MemberState &member) {
