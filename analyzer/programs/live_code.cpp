@@ -146,9 +146,9 @@ std::optional<bool> Switches::valueOf(StringRef name) const {
 
 namespace {
 
-class Reader {
+class DeadCode {
 public:
-  Reader(const std::string &text, const Switches &switches) : text_(text), switches_(switches) {}
+  DeadCode(const std::string &text, const Switches &switches) : text_(text), switches_(switches) {}
 
   // From where to where each dead part goes.
   std::vector<std::pair<std::size_t, std::size_t>> read() {
@@ -208,7 +208,7 @@ private:
   static std::optional<bool> constantOf(CodeWords words) {
     static const Switches none;
     static const std::string no_text;
-    return Reader(no_text, none).valueOf(words);
+    return DeadCode(no_text, none).valueOf(words);
   }
 
   std::optional<bool> valueOf(CodeWords words) const {
@@ -383,7 +383,7 @@ private:
 } // namespace
 
 std::string liveCodeOf(std::string text, const Switches &switches) {
-  for (const auto &[begin, end] : Reader(text, switches).read())
+  for (const auto &[begin, end] : DeadCode(text, switches).read())
     std::replace_if(
         text.begin() + begin, text.begin() + end, [](char c) { return c != '\n'; }, ' ');
   return text;

@@ -2,6 +2,7 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/built_sources.h"
+#include "analyzer/programs/live_code.h"
 #include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 
@@ -25,9 +26,33 @@ using llvm::StringRef;
 
 constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
+class LiveTexts {
+public:
+  explicit LiveTexts(const ProjectFiles &files) {
+    for (const std::string &path : files.code)
+      switches_.addCode(textOf(path));
+    for (const auto &other : files.others) // code may include it
+      if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
+                             llvm::sys::path::extension(other.getKey())))
+        for (const std::string &path : other.getValue())
+          switches_.addCode(textOf(path));
+  }
+
+  const std::string &of(const std::string &path) {
+    const auto [known, is_new] = by_path_.try_emplace(path);
+    if (is_new)
+      known->second = liveCodeOf(textOf(path), switches_);
+    return known->second;
+  }
+
+private:
+  Switches switches_;
+  llvm::StringMap<std::string> by_path_;
+};
+
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::StringSet<> &unbuilt,
-                                         const Switches &switches, bool has_examples) {
+                                         LiveTexts &live, bool has_examples) {
   CalledCode called;
   bool has_main = false;
   std::size_t others = 0;
@@ -35,7 +60,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
     if (unbuilt.contains(path))
       return true;
     if (isCode(path)) {
-      const std::string text = liveCodeOf(textOf(path), switches);
+      const std::string &text = live.of(path);
       const StringRef inside = StringRef(path).substr(root.size());
       if (isUnitTest(inside, text))
         return true;
@@ -134,17 +159,10 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
   BuiltSources built_sources(below);
-  Switches switches;
-  for (const std::string &path : code)
-    switches.addCode(textOf(path));
-  for (const auto &other : others) // code may include it
-    if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
-                           llvm::sys::path::extension(other.getKey())))
-      for (const std::string &path : other.getValue())
-        switches.addCode(textOf(path));
+  LiveTexts live(below);
   std::vector<DeviceWords> words_of_code;
   for (const std::string &path : code) {
-    words_of_code.push_back(deviceWordsIn(liveCodeOf(textOf(path), switches)));
+    words_of_code.push_back(deviceWordsIn(live.of(path)));
     built_sources.addIncludes(path, words_of_code.back().includes);
   }
   std::vector<std::size_t> unbuilt;
@@ -168,7 +186,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
           named != others.end())
         for (const std::string &path : named->second)
           if (!project.by_path.contains(path))
-            add(path, /*is_header=*/true, deviceWordsIn(liveCodeOf(textOf(path), switches)));
+            add(path, /*is_header=*/true, deviceWordsIn(live.of(path)));
   project.link();
   project.findTorch();
   // A build speaks of what lies below it, or of what it names; a script of anything.
@@ -222,8 +240,10 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
                              (built.makes_module && has_own_main) || (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   if (!project.has_callers)
-    project.called = readCalledCode(root, project.unbuilt, switches, project.has_examples);
-  project.dropUnreached(switches);
+    project.called = readCalledCode(root, project.unbuilt, live, project.has_examples);
+  if (project.called)
+    project.dropUnreached([&](const File &file) { return live.of(file.path); });
+  project.findGpus();
   project.findNamedDevices();
   project.findExports();
   // Those who use it have devices of their own, and what is not seen may choose any.
@@ -269,22 +289,25 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
 }
 
 // What says a device in code that nothing comes to chooses none.
-void ProjectPrograms::Project::dropUnreached(const Switches &switches) {
-  if (called)
-    for (File &file : files) {
-      const std::string text = liveCodeOf(textOf(file.path), switches);
-      const std::string reached = called->reachedCode(file.path, text);
-      if (reached == text)
-        continue;
-      DeviceWords words = deviceWordsIn(reached);
-      words.use.any |= isCudaFile(file.path);
-      words.use.saves |= file.words.use.saves; // at some time, what it loads now
-      file.words.use = words.use;
-      file.words.texts_of_devices = std::move(words.texts_of_devices);
-      file.words.targets = std::move(words.targets);
-      file.words.names_gpu = words.names_gpu;
-    }
-  // Other libraries have GPUs of their own.
+void ProjectPrograms::Project::dropUnreached(
+    llvm::function_ref<std::string(const File &)> live_text) {
+  for (File &file : files) {
+    const std::string text = live_text(file);
+    const std::string reached = called->reachedCode(file.path, text);
+    if (reached == text)
+      continue;
+    DeviceWords words = deviceWordsIn(reached);
+    words.use.any |= isCudaFile(file.path);
+    words.use.saves |= file.words.use.saves; // at some time, what it loads now
+    file.words.use = words.use;
+    file.words.texts_of_devices = std::move(words.texts_of_devices);
+    file.words.targets = std::move(words.targets);
+    file.words.names_gpu = words.names_gpu;
+  }
+}
+
+// Other libraries have GPUs of their own.
+void ProjectPrograms::Project::findGpus() {
   for (File &file : files)
     file.words.use.any |= file.words.names_gpu && file.words.names_torch;
 }

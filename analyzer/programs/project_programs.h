@@ -5,7 +5,6 @@
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/called_code.h"
 #include "analyzer/programs/device_words.h"
-#include "analyzer/programs/live_code.h"
 #include "analyzer/programs/project_files.h"
 
 #include <map>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
@@ -59,7 +59,8 @@ private:
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void findTorch();
-    void dropUnreached(const Switches &switches);
+    void dropUnreached(llvm::function_ref<std::string(const File &)> live_text);
+    void findGpus();
     void findNamedDevices();
     void findExports();
     void dropOwnOperators(const Build &built,
