@@ -42,27 +42,6 @@ const Stmt *parentOf(ASTContext &context, const Stmt *statement) {
   return parentOf(context, DynTypedNode::create(*statement));
 }
 
-// `do { … } while (false)` is how macros make a statement, not a loop.
-bool isLoop(const ASTContext &context, const Stmt *statement) {
-  if (const auto *once = dyn_cast<DoStmt>(statement)) {
-    bool again = true;
-    const Expr *condition = once->getCond();
-    return condition->isValueDependent() ||
-           !condition->EvaluateAsBooleanCondition(again, context) || again;
-  }
-  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement);
-}
-
-// Whether `child`, a direct child of the loop, is run again on every turn.
-bool repeats(const Stmt *loop, const Stmt *child) {
-  if (const auto *counted = dyn_cast<ForStmt>(loop))
-    return child != counted->getInit();
-  if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
-    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() &&
-           child != ranged->getEndStmt() && child != ranged->getInit();
-  return true;
-}
-
 const Stmt *lastOf(const Stmt *statement) {
   while (const auto *compound = dyn_cast_or_null<CompoundStmt>(statement)) {
     if (compound->body_empty())
@@ -77,6 +56,42 @@ bool leaves(const Stmt *branch) {
   if (const auto *full = dyn_cast_or_null<ExprWithCleanups>(last))
     last = full->getSubExpr();
   return last && isa<BreakStmt, ReturnStmt, CXXThrowExpr>(last);
+}
+
+const Stmt *bodyOf(const Stmt *loop) {
+  if (const auto *counted = dyn_cast<ForStmt>(loop))
+    return counted->getBody();
+  if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
+    return ranged->getBody();
+  if (const auto *waiting = dyn_cast<WhileStmt>(loop))
+    return waiting->getBody();
+  return nullptr;
+}
+
+// `for (auto &batch : *loader) { show(batch); break; }`: the first batch alone.
+bool runsOnce(const Stmt *body) {
+  return leaves(body) && !contains(body, [](const Stmt *part) { return isa<ContinueStmt>(part); });
+}
+
+// `do { … } while (false)` is how macros make a statement, not a loop.
+bool isLoop(const ASTContext &context, const Stmt *statement) {
+  if (const auto *once = dyn_cast<DoStmt>(statement)) {
+    bool again = true;
+    const Expr *condition = once->getCond();
+    return condition->isValueDependent() ||
+           !condition->EvaluateAsBooleanCondition(again, context) || again;
+  }
+  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement) && !runsOnce(bodyOf(statement));
+}
+
+// Whether `child`, a direct child of the loop, is run again on every turn.
+bool repeats(const Stmt *loop, const Stmt *child) {
+  if (const auto *counted = dyn_cast<ForStmt>(loop))
+    return child != counted->getInit();
+  if (const auto *ranged = dyn_cast<CXXForRangeStmt>(loop))
+    return child != ranged->getRangeStmt() && child != ranged->getBeginStmt() &&
+           child != ranged->getEndStmt() && child != ranged->getInit();
+  return true;
 }
 
 // An error is told there: what it reads for that, it reads once.

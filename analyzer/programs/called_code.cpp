@@ -77,6 +77,17 @@ void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
   }
 }
 
+void CalledCode::addDeadLines(const std::string &path, StringRef text, StringRef live) {
+  for (unsigned line = 1; !text.empty(); ++line) {
+    const std::size_t next = text.find('\n');
+    const std::size_t first = text.take_front(next).find_if(llvm::isAlnum);
+    if (first < live.size() && text[first] != live[first])
+      dead_lines_[path].insert(line);
+    text = text.substr(next == StringRef::npos ? next : next + 1);
+    live = live.substr(next == StringRef::npos ? next : next + 1);
+  }
+}
+
 void CalledCode::addNames(llvm::ArrayRef<StringRef> names) {
   for (const StringRef name : names) {
     const unsigned id = idOf(name);
@@ -166,6 +177,9 @@ void CalledCode::settle() {
 }
 
 bool CalledCode::isReachable(const std::string &path, unsigned line, StringRef by_name) const {
+  if (const auto dead = dead_lines_.find(path);
+      dead != dead_lines_.end() && dead->second.contains(line))
+    return false;
   const auto found = by_path_.find(path);
   if (found == by_path_.end())
     return true;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
@@ -17,6 +18,8 @@ namespace devsan::analyzer {
 class CalledCode {
 public:
   void addCode(const std::string &path, const CodeOutline &outline);
+  // `live`: of the text of a file, what may run. Its lines are the same.
+  void addDeadLines(const std::string &path, llvm::StringRef text, llvm::StringRef live);
   // Of a file that is no code, each of its words may name something.
   void addNames(llvm::ArrayRef<llvm::StringRef> names);
   // After those, before the question.
@@ -42,10 +45,10 @@ private:
     bool is_reachable = false;
   };
   struct Name {
-    std::vector<unsigned> parts, members; // of this name, of the class of this name
+    std::vector<unsigned> parts, members;          // of this name, of the class of this name
     bool is_said = false, is_said_outside = false; // of functions and classes
-    bool is_macro = false, is_export = false; // others use what the macro marks
-    bool is_of_modules = false;               // LibTorch calls it of each module
+    bool is_macro = false, is_export = false;      // others use what the macro marks
+    bool is_of_modules = false;                    // LibTorch calls it of each module
     // Of a class. Its bases, or others, call its members.
     bool is_class = false, is_module = false, has_bases = false, is_exported = false;
     bool is_used = false;
@@ -60,6 +63,7 @@ private:
   std::vector<Name> names_;
   std::vector<Part> parts_;
   std::map<std::string, std::vector<unsigned>> by_path_;
+  llvm::StringMap<llvm::DenseSet<unsigned>> dead_lines_; // of files
   llvm::StringSet<> pasted_;
   std::vector<unsigned> pending_; // names that are said, to be followed
 };

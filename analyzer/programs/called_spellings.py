@@ -15,9 +15,15 @@ void Net::show(torch::Tensor x) {{ {WAIT} }}
 void Head::show(torch::Tensor x) {{ {WAIT} }}
 void Head::forward(torch::Tensor x) {{ {WAIT} }}
 void BodyImpl::grow(torch::Tensor x) {{ {WAIT} }}
+void extend(torch::Tensor x) {{
+  if (many)
+    {{ {WAIT} }}
+}}
 """
 HEADER = """#include <torch/torch.h>
 inline torch::Tensor data() { return torch::ones({3}, torch::kCUDA); }
+inline bool many = false;
+void extend(torch::Tensor x);
 void train(torch::Tensor x);
 class Net {
 public:
@@ -37,7 +43,7 @@ struct BodyImpl : torch::nn::Module {
 TORCH_MODULE(Body);
 void other();
 """
-LINES = {2: "train", 3: "Net::show", 4: "Head::show", 5: "Head::forward", 6: "Body::grow"}
+LINES = {2: "train", 3: "Net::show", 4: "Head::show", 5: "Head::forward", 6: "Body::grow", 9: "extend"}
 MAIN = '#include "work.h"\n'
 NONE = set()
 TRAIN = {"train"}
@@ -147,13 +153,20 @@ SPELLINGS = [
 
 CALLS = MAIN + "void other() { train(data()); }\n"
 ODD = "#ifdef A\nvoid f(int) {\n#else\nvoid f() {\n#endif\n"
+MORE = MAIN + "int main() { extend(data()); }\n"
 IDLE = CALLS + "int main() {}\n"
 # Other files of the project.
 FILES = [
     ({"main.cpp": IDLE}, NONE),
     ({"main.cpp": IDLE, "README.md": "Call `train()`.\n"}, NONE),
     ({"main.cpp": IDLE, "rest.inl": "void more() { train(data()); }\n"}, TRAIN),
+    # What never runs in what is called.
+    ({"main.cpp": MORE}, NONE),
+    ({"main.cpp": MORE, "other.cpp": MAIN + "void turn() { many = true; }\n"}, {"extend"}),
     ({"main.cpp": IDLE, "run.lua": "train()\n"}, TRAIN),
+    ({"main.cpp": IDLE, "model.py": "def train(): pass\n"}, NONE),
+    ({"main.cpp": IDLE, "run.py": "import ctypes\nctypes.PyDLL(None).train()\n"}, TRAIN),
+    ({"main.cpp": IDLE, "make.py": "write('#include <work.h>\\nvoid more() { train(data()); }')\n"}, TRAIN),
     ({"main.cpp": IDLE, "work.vcxproj": '<ClCompile Include="train.cpp" />\n'}, NONE),
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_executable(train main.cpp work.cpp)\n"}, NONE),
     ({"main.cpp": IDLE, "rest.cpp": CALLS.replace("other", "more")}, NONE),

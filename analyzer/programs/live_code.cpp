@@ -1,13 +1,10 @@
 #include "analyzer/programs/live_code.h"
 
 #include "analyzer/programs/code_head.h"
-#include "analyzer/programs/code_outline.h"
 #include "analyzer/programs/words.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
-#include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
 #include <optional>
@@ -17,132 +14,6 @@
 namespace devsan::analyzer {
 
 using llvm::StringRef;
-
-namespace {
-
-std::optional<bool> truthOf(StringRef word) {
-  return llvm::StringSwitch<std::optional<bool>>(word)
-      .Cases({"false", "0"}, false)
-      .Cases({"true", "1"}, true)
-      .Default(std::nullopt);
-}
-
-// In front of a name these declare nothing.
-bool isKeyword(StringRef word) {
-  return llvm::StringSwitch<bool>(word)
-      .Cases({"return", "else", "do", "case", "goto", "throw"}, true)
-      .Cases({"not", "and", "or", "co_return", "co_yield"}, true)
-      .Default(false);
-}
-
-} // namespace
-
-class SwitchReader {
-public:
-  SwitchReader(const std::string &text, Switches &switches)
-      : words_(codeWordsOf(text)), switches_(switches) {}
-
-  void read() {
-    for (std::size_t i = 0, head = 0; i < words_.size(); ++i) {
-      const StringRef word = at(i);
-      if (word.contains('"')) // who looks it up may set it
-        for (const StringRef name : namesIn(word))
-          mayBeAny(name);
-      else if (isIdentifier(word))
-        mention(i);
-      if (word == "{")
-        classes_.push_back(classOf(head, i));
-      else if (word == "}" && !classes_.empty())
-        classes_.pop_back();
-      if (word == "{" || word == "}" || word == ";")
-        head = i + 1;
-      else if (at(i + 1) == ":" && word == "public" && !classes_.empty())
-        classes_.back() = Class::kPublic;
-      else if (at(i + 1) == ":" && (word == "private" || word == "protected") && !classes_.empty())
-        classes_.back() = Class::kPrivate;
-    }
-  }
-
-private:
-  StringRef at(std::size_t i) const { return i < words_.size() ? words_[i].text : StringRef("\n"); }
-
-  enum class Class { kNone, kPrivate, kPublic };
-
-  // Braces may set public members, without their names.
-  Class classOf(std::size_t head, std::size_t end) const {
-    for (std::size_t i = head; i < end && at(i) != "("; ++i)
-      if (at(i) == "struct" || at(i) == "union")
-        return Class::kPublic;
-      else if (at(i) == "class" && (i == head || (at(i - 1) != "<" && at(i - 1) != ",")))
-        return Class::kPrivate;
-    return Class::kNone;
-  }
-
-  void mention(std::size_t i) {
-    const StringRef name = at(i), next = at(i + 1);
-    const std::size_t begin = beginOfPath(i);
-    const StringRef before = begin ? at(begin - 1) : StringRef("\n");
-    if (before == "bool" && begin == i) {
-      switches_.by_name_[name].is_declared = true;
-      if (!classes_.empty() && classes_.back() == Class::kPublic)
-        mayBeAny(name);
-    } else if (begin == i && isIdentifier(before) && !isKeyword(before)) {
-      return mayBeAny(name); // declares something else
-    }
-    if (next == "=" || next == "(" || next == "{")
-      set(name, valueAt(i + 1));
-    else if (before == "bool" ? next != ";" : !isRead(before, next, begin))
-      mayBeAny(name);
-  }
-
-  // Of `settings->at.name`.
-  std::size_t beginOfPath(std::size_t i) const {
-    while (i >= 2 && (at(i - 1) == "." || at(i - 1) == "->" || at(i - 1) == "::") &&
-           isIdentifier(at(i - 2)))
-      i -= 2;
-    return i;
-  }
-
-  // `if (name)`, `!name`, `name ? a : b`, `a && name`; what is handed on may be set there.
-  bool isRead(StringRef before, StringRef next, std::size_t begin) const {
-    if (next == "?" || next == "&&" || next == "||" || next == "==" || next == "!=")
-      return before != "&";
-    const bool is_condition = begin >= 2 && before == "(" && next == ")" &&
-                              (at(begin - 2) == "if" || at(begin - 2) == "while");
-    return is_condition || before == "!" || before == "&&" || before == "||" || before == "==" ||
-           before == "!=" || before == "<<";
-  }
-
-  // `= false;`, `{false}`, `(false)`: nothing else.
-  std::optional<bool> valueAt(std::size_t i) const {
-    const StringRef end = at(i + 2);
-    const bool is_whole = at(i) == "=" ? end == ";" : at(i) == "{" ? end == "}" : end == ")";
-    return is_whole ? truthOf(at(i + 1)) : std::nullopt;
-  }
-
-  void mayBeAny(StringRef name) { switches_.by_name_[name].may_be_any = true; }
-
-  void set(StringRef name, std::optional<bool> value) {
-    Switches::Switch &known = switches_.by_name_[name];
-    known.may_be_any |= !value || (known.value && known.value != value);
-    known.value = value;
-  }
-
-  const std::vector<CodeWord> words_;
-  Switches &switches_;
-  std::vector<Class> classes_; // of each brace around
-};
-
-void Switches::addCode(const std::string &text) {
-  SwitchReader(text, *this).read();
-}
-
-std::optional<bool> Switches::valueOf(StringRef name) const {
-  const auto found = by_name_.find(name);
-  return found != by_name_.end() && found->second.is_declared && !found->second.may_be_any
-             ? found->second.value
-             : std::nullopt;
-}
 
 namespace {
 

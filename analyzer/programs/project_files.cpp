@@ -82,6 +82,13 @@ bool isDocument(StringRef path) {
       .Default(false);
 }
 
+bool isOtherPython(StringRef path, StringRef text) {
+  return path.ends_with(".py") &&
+         llvm::none_of(
+             llvm::ArrayRef<StringRef>{"ctypes", "cffi", "cppyy", "CDLL", "dlopen", "#include"},
+             [&](StringRef part) { return text.contains(part); });
+}
+
 bool callsNothing(StringRef path) {
   if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")))
     return true;

@@ -39,6 +39,10 @@ bool isDocument(llvm::StringRef path);
 // What tells or shows of code, or says which files are compiled.
 bool callsNothing(llvm::StringRef path);
 
+// Python that loads no library by itself, and writes no code, calls only what the code of a module
+// names for it.
+bool isOtherPython(llvm::StringRef path, llvm::StringRef text);
+
 // A script, a job or a tool's settings, which may say how to compile.
 bool mayCompile(llvm::StringRef path);
 

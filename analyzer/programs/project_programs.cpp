@@ -70,9 +70,10 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
       called.addCode(path, outline);
+      called.addDeadLines(path, textOf(path), text);
     } else if (!callsNothing(path)) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      if (text.find('\0') == std::string::npos)
+      if (text.find('\0') == std::string::npos && !isOtherPython(path, text))
         called.addNames(namesIn(text));
       ++others;
     }

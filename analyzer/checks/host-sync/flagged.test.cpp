@@ -18,6 +18,19 @@ double loop(const std::vector<torch::Tensor> &batches) {
   return total;
 }
 
+// Turns that go on.
+double firstPositive(const std::vector<torch::Tensor> &batches) {
+  double total = 0;
+  for (const auto &batch : batches) {
+    // CHECK: warning: 'batch.sum().item<double>()' makes the host wait for the device on every step (in a loop) [device-host-sync]
+    total = batch.sum().item<double>();
+    if (total < 0)
+      continue;
+    break;
+  }
+  return total;
+}
+
 struct NetImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) {
     // CHECK: warning: 'x.isnan().any().item<bool>()' makes the host wait for the device on every step (in 'forward') [device-host-sync]

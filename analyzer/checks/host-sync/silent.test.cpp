@@ -44,6 +44,19 @@ void logged(const std::vector<torch::Tensor> &batches) {
   }
 }
 
+// The first batch alone.
+void first(const std::vector<torch::Tensor> &batches, double *log) {
+  for (const auto &batch : batches) {
+    log[0] = batch.sum().item<double>();
+    break;
+  }
+  while (!batches.empty()) {
+    if (log[0] > 0)
+      log[1] = batches[0].sum().item<double>();
+    return;
+  }
+}
+
 bool isDue(int step) { return step % 50 == 0; }
 void loggedNowAndThen(const std::vector<torch::Tensor> &batches, double seconds) {
   int step = 0, since = 0;
