@@ -303,8 +303,10 @@ bool isTorchDecl(const Decl *decl) {
 }
 
 bool isLibraryDecl(const Decl *decl) {
-  std::string space = namespaceOf(decl);
-  return llvm::StringRef(space).split(':').first == "std" || isTorchDecl(decl);
+  const std::string space = namespaceOf(decl);
+  const llvm::StringRef outermost = llvm::StringRef(space).split(':').first;
+  // libstdc++ has the iterators of its containers elsewhere.
+  return outermost == "std" || outermost == "__gnu_cxx" || isTorchDecl(decl);
 }
 
 const CXXRecordDecl *ownerOf(const FunctionDecl *function) {

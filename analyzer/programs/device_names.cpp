@@ -49,7 +49,7 @@ bool isHostWord(StringRef word) {
 
 // "cuda:1", "cuda:" + n, "cuda:%d": any but the first, or one that is still to be said.
 bool namesSecondDevice(StringRef word) {
-  if (!word.consume_front("\""))
+  if (isProse(word) || !word.consume_front("\""))
     return false;
   const std::size_t at = word.find("cuda:");
   if (at == StringRef::npos)

@@ -28,4 +28,4 @@ torch::Tensor infer(const torch::Tensor &input, bool on_host) {
 
 //--- main.cpp
 #include "infer.h"
-int main() { infer(torch::ones({3}), true); }
+int main(int count, char **) { infer(torch::ones({3}), count > 1); }

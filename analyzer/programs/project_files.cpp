@@ -24,11 +24,18 @@ bool isOfPackage(StringRef path) {
   return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
 }
 
-// A pyproject.toml may hold nothing but settings of tools.
+// A pyproject.toml may hold settings of tools alone, or make a package of nothing but Python.
 bool makesPackage(const std::string &script) {
-  const std::string text = textOf(script);
-  return StringRef(script).ends_with(".py") || StringRef(text).contains("[build-system]") ||
-         StringRef(text).contains("[project]");
+  const std::string text = StringRef(textOf(script)).lower();
+  if (StringRef(script).ends_with(".py"))
+    return true;
+  const StringRef build = StringRef(text).split("[build-system]").second.split("\n[").first;
+  const auto has = [](StringRef in) { return [=](StringRef word) { return in.contains(word); }; };
+  return llvm::any_of(llvm::ArrayRef<StringRef>{"torch", "numpy", "cmake"}, has(build)) ||
+         llvm::any_of(llvm::ArrayRef<StringRef>{"scikit-build", "scikit_build", "meson", "maturin",
+                                                "pybind11", "nanobind", "cython", "cffi",
+                                                "ext-modules", "build.py", ".build.hooks"},
+                      has(text));
 }
 
 bool namesTest(StringRef word) {

@@ -225,13 +225,19 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
   project.has_interface = built.offers || is_library;
-  // Examples show how to use a library; where none is built, they are the programs.
-  const bool has_own_code = llvm::any_of(project.files, [&](const File &file) {
-    return !file.is_header && !isOfExample(StringRef(file.path).substr(root.size()));
-  });
-  project.has_examples = !built.makes_program || built.has_libraries || !has_own_code;
+  // Examples show how to use a library; where there is none, they are the programs.
+  bool has_own_source = false, has_own_header = false;
+  for (const File &file : project.files)
+    if (!isOfExample(StringRef(file.path).substr(root.size())))
+      (file.is_header ? has_own_header : has_own_source) = true;
+  const bool has_headers_alone = has_own_header && !has_own_source;
+  project.has_examples = !built.makes_program || built.has_libraries || has_headers_alone;
+  const auto is_for_show = [&](const File &file) {
+    return (project.has_examples ? isOfExample
+                                 : isOfTest)(StringRef(file.path).substr(root.size()));
+  };
   has_own_main |= !project.has_examples && llvm::any_of(project.files, [&](const File &file) {
-    return file.words.has_main && !isOfTest(StringRef(file.path).substr(root.size()));
+    return file.words.has_main && !is_for_show(file);
   });
   // Its host calls it, and has no tensors for it.
   const bool is_plugin =
@@ -262,7 +268,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   for (unsigned i = 0; i < project.files.size(); ++i)
     if (project.files[i].words.has_main && links < kMaxLinks) {
       links += project.addProgram(i);
-      if (!isOfExample(StringRef(project.files[i].path).substr(root.size())))
+      if (!is_for_show(project.files[i]))
         for (const unsigned part : project.programs.back().second)
           project.files[part].is_of_own_program = true;
     }

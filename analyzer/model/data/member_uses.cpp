@@ -35,7 +35,7 @@ Use useByMethod(const CXXMethodDecl *method) {
   const llvm::StringRef name = nameOf(method);
   if (isTorchDecl(method))
     return name == "set_data" || name == "reset" ? Use::kUnknown : Use::kUnderstood;
-  if (!method->isInStdNamespace())
+  if (!method->getParent()->isInStdNamespace())
     return Use::kUnknown;
   if (givesElement(name))
     return Use::kGoesOn;
@@ -111,6 +111,20 @@ const Stmt *parentOf(const Stmt *child, ASTContext &context) {
   return list;
 }
 
+// `for (auto tensor : member)`: no more than a look at each element.
+bool isLookedThrough(const Stmt *child, ASTContext &context) {
+  for (const DynTypedNode &parent : context.getParents(*child))
+    if (const auto *range = parent.get<VarDecl>(); range && range->isImplicit())
+      for (const DynTypedNode &declaration : context.getParents(*range))
+        for (const DynTypedNode &loop : context.getParents(declaration))
+          if (const auto *over = loop.get<CXXForRangeStmt>();
+              over && over->getRangeStmt() == declaration.get<DeclStmt>()) {
+            const QualType type = over->getLoopVariable()->getType();
+            return !type->isReferenceType() || type.getNonReferenceType().isConstQualified();
+          }
+  return false;
+}
+
 } // namespace
 
 bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
@@ -124,7 +138,7 @@ bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
     const auto *cast = dyn_cast<ImplicitCastExpr>(child);
     is_read |= cast && reads(cast);
     if (is_read || !parent)
-      return is_read;
+      return is_read || isLookedThrough(child, context);
     if (const Use use = useBy(parent, child, is_element); use != Use::kGoesOn)
       return use == Use::kUnderstood;
     child = parent;
