@@ -225,7 +225,7 @@ private:
       return word.text == "=" || word.text == "{" || word.text.starts_with("\"");
     });
     if (head.kind != CodeHead::Kind::kFunction || isOfExport(words) || isOfC() ||
-        (head.is_implicit && !head.qualified_name) || !(is_plain || isPure(words))) {
+        (head.is_implicit && !head.name) || !(is_plain || isPure(words))) {
       addNames(words, around);
       return;
     }

@@ -196,6 +196,7 @@ SPELLINGS = [
     ("STABLE_TORCH_LIBRARY(name, m) {}", ALL),
     ("void f(const char *c) { if (*c == '\"') cudaSetDevice(*c); }", DEVICE),
     ("void f(int n) { auto stream = c10::cuda::getStreamFromPool(false, n); }", ALL),
+    ("void f() { auto stream = c10::cuda::getStreamFromPool(true, 0); }", {STREAM}),
 ]
 
 OPERATORS = '#include "work.h"\nTORCH_LIBRARY(x, m) {}\n'

@@ -179,8 +179,8 @@ private:
     if (word == "data_parallel" || word == "DataParallel")
       return at(i + 1) == "(" || at(i + 1) == "<";
     // `getStreamFromPool(false, device)`
-    if (word == "getStreamFromPool" && llvm::is_contained(insideBrackets(i + 1), ","))
-      return true;
+    if (word == "getStreamFromPool")
+      return !isFirst(behindComma(insideBrackets(i + 1)));
     if (setsDevice(word))
       return at(i + 1) == "(" && !isFirst(insideBrackets(i + 1));
     if (isGuardOfDevice(word) || (word == "Device" && hasTwoArguments(i)))
@@ -188,6 +188,11 @@ private:
     if (word == "kCUDA" || (word == "CUDA" && at(i - 1) == "::") || kinds_.contains(word))
       return at(i + 1) == "," && makesDevice(bracketAround(i)) && mayBeOtherIndex(i + 2);
     return false;
+  }
+
+  static WordList behindComma(WordList words) {
+    const auto *comma = llvm::find(words, ",");
+    return words.drop_front(comma == words.end() ? words.size() : comma - words.begin() + 1);
   }
 
   // `Device device(kind, index)`

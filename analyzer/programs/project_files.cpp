@@ -89,7 +89,10 @@ bool isDocument(StringRef path) {
       .Default(false);
 }
 
-bool isOtherPython(StringRef path, StringRef text) {
+bool isOtherText(StringRef path, StringRef text) {
+  // LICENSE, changelog; not a script.
+  if (llvm::sys::path::extension(path).empty())
+    return !text.starts_with("#!");
   return path.ends_with(".py") &&
          llvm::none_of(
              llvm::ArrayRef<StringRef>{"ctypes", "cffi", "cppyy", "CDLL", "dlopen", "#include"},
@@ -97,11 +100,13 @@ bool isOtherPython(StringRef path, StringRef text) {
 }
 
 bool callsNothing(StringRef path) {
-  if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")))
+  if (isDocument(path) || (isBuildFile(path) && !path.ends_with(".py")) ||
+      llvm::sys::path::filename(path).starts_with("."))
     return true;
   return llvm::StringSwitch<bool>(llvm::sys::path::extension(path))
       .Cases({".filters", ".sln", ".user", ".pri", ".txt"}, true)
       .Cases({".json", ".jsonl", ".sarif", ".ipynb"}, true)
+      .Cases({".yml", ".yaml", ".toml", ".ini", ".cfg", ".conf", ".lock"}, true)
       .Default(false);
 }
 

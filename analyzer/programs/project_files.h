@@ -36,12 +36,13 @@ bool isUnitTest(llvm::StringRef path, llvm::StringRef text);
 
 bool isDocument(llvm::StringRef path);
 
-// What tells or shows of code, or says which files are compiled.
+// What tells or shows of code, says which files are compiled, or holds settings: the code that
+// reads these names what it calls.
 bool callsNothing(llvm::StringRef path);
 
-// Python that loads no library by itself, and writes no code, calls only what the code of a module
-// names for it.
-bool isOtherPython(llvm::StringRef path, llvm::StringRef text);
+// Prose; and Python that loads no library by itself, and writes no code: it calls only what the
+// code of a module names for it.
+bool isOtherText(llvm::StringRef path, llvm::StringRef text);
 
 // A script, a job or a tool's settings, which may say how to compile.
 bool mayCompile(llvm::StringRef path);

@@ -73,7 +73,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
       called.addDeadLines(path, textOf(path), text);
     } else if (!callsNothing(path)) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      if (text.find('\0') == std::string::npos && !isOtherPython(path, text))
+      if (text.find('\0') == std::string::npos && !isOtherText(path, text))
         called.addNames(namesIn(text));
       ++others;
     }
