@@ -181,8 +181,9 @@ Build buildOf(StringRef path, StringRef text) {
       return command.first.ends_with("add_executable");
     });
   } else if (name.ends_with(".py")) {
-    build.offers =
-        says("cpp_extension") || says("CDLL") || says("LoadLibrary") || says("load_library");
+    build.offers = says("CDLL") || says("LoadLibrary") || says("load_library");
+    build.makes_module = says("cpp_extension");
+    build.makes_loadable = build.makes_module;
   } else if (name == "meson.build") {
     build.offers = says("library(");
     build.makes_program = says("executable(");

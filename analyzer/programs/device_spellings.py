@@ -257,6 +257,9 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cu)\noption(BUILD_SHARED_LIBS \"\" ON)", "ops.cpp": OPERATORS}, ALL),
     ({"CMakeLists.txt": APPLICATION, "meson.build": "py.extension_module('x', 'ops.cpp')", "ops.cpp": OPERATORS}, ALL),
     ({"CMakeLists.txt": APPLICATION + "# ops.cpp", "run.ipynb": "cpp_extension.load(sources=['ops.cpp'])", "ops.cpp": OPERATORS}, ALL),
+    # A library beside the program, which has none of it.
+    ({"bind/x.cpp": BINDING.replace('"work.h"', "<torch/torch.h>"), "bind/run.py": "cpp_extension.load(sources=['x.cpp'])"}, set()),
+    ({"bind/x.cpp": BINDING.replace("work.h", "../work.h"), "bind/run.py": "cpp_extension.load(sources=['x.cpp'])"}, ALL),
     # What is for others, but for nothing with tensors.
     ({"said.cpp": 'extern "C" __declspec(dllexport) void run();\n'}, set()),
     ({"said.cpp": '#include "work.h"\nextern "C" __declspec(dllexport) void run();\n'}, ALL),

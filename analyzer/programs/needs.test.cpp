@@ -13,6 +13,8 @@
 // A program that saves what it loads brings it to its device itself.
 // RUN: cp -r %t/host %t/saves && echo 'void keep(torch::Tensor x) { torch::save(x, "net.pt"); }' >> %t/saves/main.cpp
 // RUN: not %{check} %t/saves/work.cpp -- %{flags} | FileCheck %s --check-prefix=SAVES --implicit-check-not='[device-'
+// RUN: cp -r %t/host %t/saved && echo '// torch::save(x, "net.pt");' >> %t/saved/main.cpp
+// RUN: not %{check} %t/saved/work.cpp -- %{flags} | FileCheck %s --check-prefix=SAVES --implicit-check-not='[device-'
 // SAVES: work.cpp:5:{{.*}} [device-cpu-round-trip]
 // SAVES: work.cpp:10:{{.*}} [device-module-replaced-after-to]
 // RUN: not %{check} %t/first/work.cpp -- %{flags} | FileCheck %s --implicit-check-not='[device-' --check-prefix=SECOND

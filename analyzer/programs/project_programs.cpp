@@ -164,6 +164,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   std::vector<DeviceWords> words_of_code;
   for (const std::string &path : code) {
     words_of_code.push_back(deviceWordsIn(live.of(path)));
+    // It may be what saved the file that is loaded now, even if it is left out.
+    words_of_code.back().use.saves |= StringRef(textOf(path)).contains("torch::save(");
     built_sources.addIncludes(path, words_of_code.back().includes);
   }
   std::vector<std::size_t> unbuilt;
@@ -244,7 +246,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;
   const bool has_own_library = built.makes_library && has_own_main && built.makes_program;
   const bool is_for_others = built.offers || (built.makes_library && !has_own_library) ||
-                             (built.makes_module && has_own_main) || (!has_own_main && !is_plugin);
+                             (built.makes_module && has_own_main && !is_library) ||
+                             (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   if (!project.has_callers)
     project.called = readCalledCode(root, project.unbuilt, live, project.has_examples);
@@ -272,11 +275,19 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
         for (const unsigned part : project.programs.back().second)
           project.files[part].is_of_own_program = true;
     }
+  // Whoever loads a library has devices of its own; the programs beside it have not.
+  std::vector<bool> is_used(project.files.size()), is_loaded(project.files.size());
+  for (unsigned i = 0; i < project.files.size() && links < kMaxLinks; ++i)
+    if (project.files[i].words.is_library) {
+      links += project.addProgram(i);
+      for (const unsigned part : project.programs.back().second)
+        is_loaded[part] = true;
+      project.programs.pop_back();
+    }
   if (links >= kMaxLinks) {
     project.programs.clear();
     project.use.chooseAny();
   }
-  std::vector<bool> is_used(project.files.size());
   for (const auto &[use, files] : project.programs)
     for (const unsigned i : files)
       is_used[i] = true;
@@ -284,12 +295,13 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   // has beside what is seen.
   DeviceUse of_others = has_unknown ? DeviceUse::all() : of_build;
   for (unsigned i = 0; i < project.files.size(); ++i)
-    if (!is_used[i])
+    if (!is_used[i] && !is_loaded[i])
       of_others = of_others | project.files[i].words.use;
   for (const auto &[use, files] : project.programs)
     for (const unsigned i : files) {
       File &file = project.files[i];
-      file.use_of_programs = file.use_of_programs | use | of_others;
+      file.use_of_programs =
+          is_loaded[i] ? DeviceUse::all() : file.use_of_programs | use | of_others;
       file.is_part = true;
     }
   return project;
