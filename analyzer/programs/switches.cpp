@@ -4,6 +4,7 @@
 #include "analyzer/programs/code_outline.h"
 #include "analyzer/programs/words.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
@@ -154,8 +155,11 @@ private:
     } else if (word == ",") {
       addArgument(i);
     } else if (word == ")" || word == "}" || word == "]") {
-      if (brackets_.back().closer != word)
-        return brackets_.clear(); // alternatives of the preprocessor
+      if (brackets_.back().closer != word) { // alternatives of the preprocessor
+        for (const Bracket &open : brackets_)
+          handOn(open.function);
+        return brackets_.clear();
+      }
       addArgument(i);
       addCall(i);
       brackets_.pop_back();
@@ -185,8 +189,13 @@ private:
   void addArgument(std::size_t end) {
     Bracket &call = brackets_.back();
     const std::size_t begin = std::exchange(call.begin, end + 1);
-    if (call.function.empty() || begin == end || call.index == kMaxArguments)
+    if (call.function.empty() || begin == end)
       return;
+    for (std::size_t i = begin; i < end; ++i)
+      if (at(i) == "__VA_ARGS__" || at(i) == "...") // how many there are
+        handOn(call.function);
+    if (call.index == kMaxArguments)
+      return handOn(call.function);
     std::vector<Switches::Values> &given = switches_.by_name_[call.function].arguments;
     given.resize(std::max<std::size_t>(given.size(), call.index + 1));
     const std::size_t type = begin + (at(begin) == "const");
@@ -201,11 +210,11 @@ private:
       return;
     Switches::Name &name = switches_.by_name_[call.function];
     name.fewest = std::min(name.fewest, call.index);
-    // A library may call what overrides something of its own: of each module `train(bool)`.
+    // A library may call what overrides something of its own, as LibTorch calls these of modules.
     for (std::size_t i = end + 1; at(i) == "const" || at(i) == "noexcept"; ++i)
       end = i;
     name.is_handed_on |= at(end + 1) == "override" || at(end + 1) == "final";
-    name.is_handed_on |= call.function == "train" || call.function == "to";
+    name.is_handed_on |= llvm::is_contained({"train", "to", "forward", "backward"}, call.function);
   }
 
   bool isParameter(std::size_t i) const {
@@ -264,7 +273,8 @@ Switches::Values Switches::valuesOf(const Parameter &parameter) const {
   const Name &function = found->second;
   if (parameter.index < function.arguments.size())
     values.add(function.arguments[parameter.index]);
-  if (function.fewest <= parameter.index && parameter.if_left_out)
+  // Another declaration may have the default, under another name.
+  if (function.fewest <= parameter.index)
     values.add(parameter.if_left_out);
   return values;
 }
@@ -273,9 +283,19 @@ std::optional<bool> Switches::valueOf(StringRef name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end() || !found->second.is_declared)
     return std::nullopt;
+  constexpr std::size_t kMaxParameters = 100; // of one name; each is compared with each
+  if (found->second.parameters.size() > kMaxParameters)
+    return std::nullopt;
   Values values = found->second.values;
-  for (const Parameter &parameter : found->second.parameters)
+  for (Parameter parameter : found->second.parameters) {
+    for (const Parameter &other : found->second.parameters)
+      if (!parameter.if_left_out && other.function == parameter.function &&
+          other.index == parameter.index)
+        parameter.if_left_out = other.if_left_out;
     values.add(valuesOf(parameter));
+    if (values.is_any)
+      return std::nullopt;
+  }
   if (values.is_any || values.has_true == values.has_false)
     return std::nullopt;
   return values.has_true;
