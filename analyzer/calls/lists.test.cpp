@@ -16,6 +16,11 @@ public:
     named_["first"] = x;
     handed_.push_back(x.cpu());
     edited_.push_back(x.cpu());
+    filled_.push_back(x.cpu());
+    filled_.resize(4, x);
+    replaced_.push_back(x.cpu());
+    for (auto each : replaced_)
+      each.set_data(x);
     mixed_.push_back(x.cpu());
     mixed_.push_back(x);
   }
@@ -42,6 +47,12 @@ public:
     for (const auto &each : edited_)
       // CHECK: lists.cpp:[[#@LINE+1]]:{{.*}} 'each[0].item<float>()' {{.*}} [device-host-sync]
       sum += each[0].item<float>();
+    for (const auto &each : filled_)
+      // CHECK: lists.cpp:[[#@LINE+1]]:{{.*}} 'each[0].item<float>()' {{.*}} [device-host-sync]
+      sum += each[0].item<float>();
+    for (const auto &each : replaced_)
+      // CHECK: lists.cpp:[[#@LINE+1]]:{{.*}} 'each[0].item<float>()' {{.*}} [device-host-sync]
+      sum += each[0].item<float>();
     return sum;
   }
   std::vector<torch::Tensor> &handed() { return handed_; }
@@ -51,6 +62,6 @@ public:
   }
 
 private:
-  std::vector<torch::Tensor> found_, mixed_, handed_, edited_;
+  std::vector<torch::Tensor> found_, mixed_, handed_, edited_, filled_, replaced_;
   std::map<std::string, torch::Tensor> named_;
 };

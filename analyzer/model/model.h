@@ -104,6 +104,7 @@ private:
     std::string why;
     bool by_loop = false;
   };
+  bool isLoop(const clang::Stmt *statement);
   bool isEvaluation(const clang::Stmt *loop);
   // The mode that modules were put into last before `statement`, in a block around it.
   std::optional<bool> trainingMode(const clang::Stmt *statement);
@@ -140,6 +141,7 @@ private:
   std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
   llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;
   llvm::DenseMap<const clang::FunctionDecl *, bool> works_on_device_;
+  llvm::DenseMap<const clang::Stmt *, bool> loops_;
   std::set<const clang::FunctionDecl *> asking_, computing_;
 };
 

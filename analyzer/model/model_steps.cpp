@@ -70,18 +70,20 @@ const Stmt *bodyOf(const Stmt *loop) {
 
 // `for (auto &batch : *loader) { show(batch); break; }`: the first batch alone.
 bool runsOnce(const Stmt *body) {
-  return leaves(body) && !contains(body, [](const Stmt *part) { return isa<ContinueStmt>(part); });
+  return leaves(body) &&
+         !contains(body, [](const Stmt *part) { return isa<ContinueStmt, GotoStmt>(part); });
 }
 
 // `do { … } while (false)` is how macros make a statement, not a loop.
-bool isLoop(const ASTContext &context, const Stmt *statement) {
+bool runsAgain(const ASTContext &context, const Stmt *statement) {
   if (const auto *once = dyn_cast<DoStmt>(statement)) {
     bool again = true;
     const Expr *condition = once->getCond();
     return condition->isValueDependent() ||
            !condition->EvaluateAsBooleanCondition(again, context) || again;
   }
-  return isa<ForStmt, WhileStmt, CXXForRangeStmt>(statement) && !runsOnce(bodyOf(statement));
+  const Stmt *body = bodyOf(statement);
+  return body && !runsOnce(body);
 }
 
 // Whether `child`, a direct child of the loop, is run again on every turn.
@@ -253,10 +255,20 @@ bool DeviceModel::isLoopBody(const FunctionDecl *function) {
   return functionStep(function, kMaxCallDepth).by_loop;
 }
 
+// Asked of each statement in it.
+bool DeviceModel::isLoop(const Stmt *statement) {
+  if (!isa<DoStmt, ForStmt, WhileStmt, CXXForRangeStmt>(statement))
+    return false;
+  const auto [known, is_new] = loops_.try_emplace(statement);
+  if (is_new)
+    known->second = runsAgain(context_, statement);
+  return known->second;
+}
+
 const Stmt *DeviceModel::loopAround(const Stmt *statement) {
   for (const Stmt *child = statement; const Stmt *parent = parentOf(context_, child);
        child = parent)
-    if (isLoop(context_, parent) && repeats(parent, child))
+    if (isLoop(parent) && repeats(parent, child))
       return parent;
   return nullptr;
 }
@@ -350,7 +362,7 @@ std::optional<std::string> DeviceModel::stepWithin(const Stmt *statement,
       // The body of at::parallel_for works on host memory.
       if (nameOf(call->getDirectCallee()) == "parallel_for")
         return std::nullopt;
-    } else if (isLoop(context_, parent) && repeats(parent, child) && reason.empty() && !left) {
+    } else if (isLoop(parent) && repeats(parent, child) && reason.empty() && !left) {
       if (isEvaluation(parent))
         return std::nullopt;
       // Where an object is made, a loop is no step.

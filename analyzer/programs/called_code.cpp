@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSwitch.h>
 
 #include <algorithm>
 #include <utility>
@@ -26,14 +27,15 @@ constexpr StringRef kCalledByOthers[] = {
     "swap", "size", "hash_value", "to_json", "from_json", "tag_invoke", "serialize", "parse",
     "format", "allocate", "deallocate", "construct", "destroy"};
 
-// What LibTorch calls of each module: forward, and what torch::nn::Module lets one override.
-constexpr StringRef kCalledOfModules[] = {
-    "forward", "reset",     "reset_parameters", "clone",
-    "clone_",  "train",     "is_training",      "to",
-    "save",    "zero_grad", "is_serializable",  "pretty_print",
-    "load"};
-
 } // namespace
+
+bool isCalledByTorch(StringRef name) {
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"forward", "backward", "reset", "reset_parameters", "clone", "clone_"}, true)
+      .Cases({"train", "is_training", "to", "save", "load"}, true)
+      .Cases({"zero_grad", "is_serializable", "pretty_print"}, true)
+      .Default(false);
+}
 
 unsigned CalledCode::idOf(StringRef name) {
   const auto [known, is_new] = ids_.try_emplace(name, names_.size());
@@ -78,13 +80,16 @@ void CalledCode::addCode(const std::string &path, const CodeOutline &outline) {
 }
 
 void CalledCode::addDeadLines(const std::string &path, StringRef text, StringRef live) {
+  const auto has_code = [](StringRef line) {
+    return line.take_front(line.find("//")).find_if(llvm::isAlnum) != StringRef::npos;
+  };
   for (unsigned line = 1; !text.empty(); ++line) {
-    const std::size_t next = text.find('\n');
-    const std::size_t first = text.take_front(next).find_if(llvm::isAlnum);
-    if (first < live.size() && text[first] != live[first])
+    const auto [written, rest] = text.split('\n');
+    const auto [left, left_rest] = live.split('\n');
+    if (has_code(written) && !has_code(left))
       dead_lines_[path].insert(line);
-    text = text.substr(next == StringRef::npos ? next : next + 1);
-    live = live.substr(next == StringRef::npos ? next : next + 1);
+    text = rest;
+    live = left_rest;
   }
 }
 
@@ -155,10 +160,9 @@ void CalledCode::settleMacros() {
 void CalledCode::settle() {
   for (const StringRef name : kCalledByOthers)
     say(idOf(name));
-  for (const StringRef name : kCalledOfModules)
-    names_[idOf(name)].is_of_modules = true;
   settleMacros();
   for (const auto &name : ids_) {
+    names_[name.getValue()].is_of_modules = isCalledByTorch(name.getKey());
     bool is_pasted = pasted_.size() > kMaxPasted;
     for (std::size_t i = 1; i <= name.getKey().size() && !is_pasted && !pasted_.empty(); ++i)
       is_pasted = pasted_.contains(name.getKey().take_front(i)) ||

@@ -15,6 +15,9 @@
 
 namespace devsan::analyzer {
 
+// What LibTorch calls of modules and autograd functions.
+bool isCalledByTorch(llvm::StringRef name);
+
 class CalledCode {
 public:
   void addCode(const std::string &path, const CodeOutline &outline);

@@ -17,7 +17,7 @@ void Head::forward(torch::Tensor x) {{ {WAIT} }}
 void BodyImpl::grow(torch::Tensor x) {{ {WAIT} }}
 void extend(torch::Tensor x) {{
   if (many)
-    {{ {WAIT} }}
+    {{ {WAIT} }} // many
 }}
 """
 HEADER = """#include <torch/torch.h>
@@ -198,6 +198,11 @@ FILES = [
     ({"main.cpp": IDLE, "setup.py": "setup(ext_modules=[])\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['scikit-build-core']\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['setuptools', 'torch']\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['sip >= 6']\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['poetry-core>=1']\n[tool.poetry.build]\nscript = 'ext.py'\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['hatchling']\n[tool.hatch.build.targets.wheel.hooks.custom]\npath = 'ext.py'\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "pyproject.toml": "[build-system]\nrequires = ['setuptools']\nbackend-path = ['tools']\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "pyproject.toml": "[build-system\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "pyproject.toml": "[tool.setuptools]\next-modules = []\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "pyproject.toml": "[project]\ndependencies = ['torch']\n[build-system]\nrequires = ['hatchling']\n"}, NONE),
     ({"main.cpp": IDLE, "pyproject.toml": "[tool.ruff]\nline-length = 99\n"}, NONE),

@@ -47,14 +47,18 @@ bool isHostWord(StringRef word) {
   return word == "kCPU" || word == "CPU" || word.starts_with("\"cpu");
 }
 
-// "cuda:1", "cuda:" + n, "cuda:%d": any but the first, or one that is still to be said.
+// "cuda:1", "cuda:" + n, "cuda:%d": any but the first, or one that is still to be said. "the model
+// or cuda:" names none.
 bool namesSecondDevice(StringRef word) {
-  if (isProse(word) || !word.consume_front("\""))
+  const bool is_prose = isProse(word);
+  if (!word.consume_front("\""))
     return false;
   const std::size_t at = word.find("cuda:");
   if (at == StringRef::npos)
     return false;
   StringRef index = word.drop_front(at + 5);
+  if (is_prose && index.find_first_of("0123456789%{") != 0)
+    return false;
   return !index.consume_front("0") || (!index.empty() && llvm::isDigit(index.front()));
 }
 

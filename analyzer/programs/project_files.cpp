@@ -3,11 +3,13 @@
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/words.h"
+#include "core/text/toml_text.h"
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/Path.h>
 
@@ -24,18 +26,32 @@ bool isOfPackage(StringRef path) {
   return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
 }
 
-// A pyproject.toml may hold settings of tools alone, or make a package of nothing but Python.
+bool containsOne(StringRef text, llvm::ArrayRef<StringRef> parts) {
+  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
+}
+
+// Of a pyproject.toml: a package of nothing but Python, or settings of tools alone.
+bool compilesNothing(const std::string &text) {
+  static const llvm::StringSet<> kOfPython{
+      "hatchling",      "hatch-vcs",      "flit_core", "flit-core", "poetry",
+      "poetry-core",    "pdm-backend",    "uv_build",  "uv-build",  "setuptools",
+      "setuptools-scm", "setuptools_scm", "wheel"};
+  if (containsOne(text,
+                  {"hooks", "backend-path", "ext-modules", "[tool.poetry.build]", "build.py"}))
+    return false;
+  const core::Result<toml::table> project = core::parseToml(text, "pyproject.toml");
+  if (!project)
+    return false;
+  const toml::array *needed = (*project)["build-system"]["requires"].as_array();
+  return !needed || llvm::all_of(*needed, [](const toml::node &requirement) {
+    const std::string name = requirement.value_or(std::string());
+    return kOfPython.contains(StringRef(name).take_while(
+        [](char c) { return llvm::isAlnum(c) || c == '-' || c == '_'; }));
+  });
+}
+
 bool makesPackage(const std::string &script) {
-  const std::string text = StringRef(textOf(script)).lower();
-  if (StringRef(script).ends_with(".py"))
-    return true;
-  const StringRef build = StringRef(text).split("[build-system]").second.split("\n[").first;
-  const auto has = [](StringRef in) { return [=](StringRef word) { return in.contains(word); }; };
-  return llvm::any_of(llvm::ArrayRef<StringRef>{"torch", "numpy", "cmake"}, has(build)) ||
-         llvm::any_of(llvm::ArrayRef<StringRef>{"scikit-build", "scikit_build", "meson", "maturin",
-                                                "pybind11", "nanobind", "cython", "cffi",
-                                                "ext-modules", "build.py", ".build.hooks"},
-                      has(text));
+  return StringRef(script).ends_with(".py") || !compilesNothing(textOf(script));
 }
 
 bool namesTest(StringRef word) {
@@ -77,10 +93,8 @@ bool isOfTest(StringRef path) {
 
 bool isUnitTest(StringRef path, StringRef text) {
   return isOfExample(path) &&
-         llvm::any_of(llvm::ArrayRef<StringRef>{"gtest/gtest.h", "gtest.h", "catch2/", "catch.hpp",
-                                                "doctest.h", "boost/test/", "QtTest", "cppunit/",
-                                                "CppUTest/"},
-                      [&](StringRef header) { return text.contains(header); });
+         containsOne(text, {"gtest/gtest.h", "gtest.h", "catch2/", "catch.hpp", "doctest.h",
+                            "boost/test/", "QtTest", "cppunit/", "CppUTest/"});
 }
 
 bool isDocument(StringRef path) {
@@ -94,9 +108,7 @@ bool isOtherText(StringRef path, StringRef text) {
   if (llvm::sys::path::extension(path).empty())
     return !text.starts_with("#!");
   return path.ends_with(".py") &&
-         llvm::none_of(
-             llvm::ArrayRef<StringRef>{"ctypes", "cffi", "cppyy", "CDLL", "dlopen", "#include"},
-             [&](StringRef part) { return text.contains(part); });
+         !containsOne(text, {"ctypes", "cffi", "cppyy", "CDLL", "dlopen", "#include"});
 }
 
 bool callsNothing(StringRef path) {

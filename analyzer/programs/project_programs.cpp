@@ -26,28 +26,41 @@ using llvm::StringRef;
 
 constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
+// Of each file that may hold code.
 class LiveTexts {
 public:
   explicit LiveTexts(const ProjectFiles &files) {
     for (const std::string &path : files.code)
-      switches_.addCode(textOf(path));
+      switches_.addCode(written(path));
     for (const auto &other : files.others) // code may include it
       if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
                              llvm::sys::path::extension(other.getKey())))
         for (const std::string &path : other.getValue())
-          switches_.addCode(textOf(path));
+          switches_.addCode(written(path));
+  }
+
+  const std::string &written(const std::string &path) {
+    const auto [known, is_new] = by_path_.try_emplace(path);
+    if (is_new)
+      known->second.written = textOf(path);
+    return known->second.written;
   }
 
   const std::string &of(const std::string &path) {
-    const auto [known, is_new] = by_path_.try_emplace(path);
-    if (is_new)
-      known->second = liveCodeOf(textOf(path), switches_);
-    return known->second;
+    const std::string &text = written(path);
+    std::optional<std::string> &live = by_path_[path].live;
+    if (!live)
+      live = liveCodeOf(text, switches_);
+    return *live;
   }
 
 private:
+  struct Text {
+    std::string written;
+    std::optional<std::string> live = std::nullopt;
+  };
   Switches switches_;
-  llvm::StringMap<std::string> by_path_;
+  std::map<std::string, Text> by_path_;
 };
 
 // None where the project has too much to look at, or no program of its own.
@@ -70,7 +83,7 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
                     return part.name == "main" && part.scope.empty() && part.last_line;
                   });
       called.addCode(path, outline);
-      called.addDeadLines(path, textOf(path), text);
+      called.addDeadLines(path, live.written(path), text);
     } else if (!callsNothing(path)) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       if (text.find('\0') == std::string::npos && !isOtherText(path, text))
@@ -165,7 +178,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   for (const std::string &path : code) {
     words_of_code.push_back(deviceWordsIn(live.of(path)));
     // It may be what saved the file that is loaded now, even if it is left out.
-    words_of_code.back().use.saves |= StringRef(textOf(path)).contains("torch::save(");
+    words_of_code.back().use.saves |= StringRef(live.written(path)).contains("torch::save(");
     built_sources.addIncludes(path, words_of_code.back().includes);
   }
   std::vector<std::size_t> unbuilt;
@@ -219,10 +232,9 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     if (const std::string text = textOf(path); !is_packaged(path) && is_of_torch(path, text))
       built |= buildOf(path, text);
   project.dropOwnOperators(built, others);
-  bool has_main = false, has_own_main = false, is_library = false, has_unknown = false;
+  bool has_main = false, is_library = false, has_unknown = false;
   for (const File &file : project.files) {
     has_main |= file.words.has_main;
-    has_own_main |= file.words.has_main && !isOfExample(StringRef(file.path).substr(root.size()));
     is_library |= file.words.is_library;
     has_unknown |= file.words.includes_unknown && file.words.names_torch;
   }
@@ -238,9 +250,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     return (project.has_examples ? isOfExample
                                  : isOfTest)(StringRef(file.path).substr(root.size()));
   };
-  has_own_main |= !project.has_examples && llvm::any_of(project.files, [&](const File &file) {
-    return file.words.has_main && !is_for_show(file);
-  });
+  const bool has_own_main = llvm::any_of(
+      project.files, [&](const File &file) { return file.words.has_main && !is_for_show(file); });
   // Its host calls it, and has no tensors for it.
   const bool is_plugin =
       !has_own_main && built.makes_plugin && !built.offers && !built.makes_library && !is_library;

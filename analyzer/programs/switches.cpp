@@ -1,5 +1,6 @@
 #include "analyzer/programs/switches.h"
 
+#include "analyzer/programs/called_code.h"
 #include "analyzer/programs/code_head.h"
 #include "analyzer/programs/code_outline.h"
 #include "analyzer/programs/words.h"
@@ -54,6 +55,8 @@ public:
         classes_.push_back(classOf(head, i));
       else if (word == "}" && !classes_.empty())
         classes_.pop_back();
+      if (word == "{" || word == ";")
+        handOnOverrides(head, i);
       if (word == "{" || word == "}" || word == ";")
         head = i + 1;
       else if (at(i + 1) == ":" && word == "public" && !classes_.empty())
@@ -148,10 +151,10 @@ private:
           {.closer = ")", .function = is_call ? at(i - 1) : StringRef(), .begin = i + 1});
     } else if (word == "{" || word == "[") {
       brackets_.push_back({.closer = word == "{" ? "}" : "]"});
-    } else if (const std::size_t end = word == "<" ? endOfTemplate(i) : 0) {
-      brackets_.push_back({.closer = ">", .end = end});
     } else if (brackets_.empty()) {
       return;
+    } else if (word == "<") {
+      openTemplate(i);
     } else if (word == ",") {
       addArgument(i);
     } else if (word == ")" || word == "}" || word == "]") {
@@ -161,11 +164,24 @@ private:
         return brackets_.clear();
       }
       addArgument(i);
-      addCall(i);
+      addCall();
       brackets_.pop_back();
     } else if (brackets_.back().end == i) {
       brackets_.pop_back();
     }
+  }
+
+  // What may be a template or a comparison makes the number of arguments unknown.
+  void openTemplate(std::size_t i) {
+    const std::size_t end = endOfTemplate(i);
+    const bool has_comma =
+        end && llvm::any_of(CodeWords(words_).slice(i, end - i),
+                            [](const CodeWord &word) { return word.text == ","; });
+    const bool is_scoped = i >= 2 && at(i - 2) == "::";
+    if (end ? has_comma && !is_scoped : isIdentifier(at(i + 1)))
+      handOn(brackets_.back().function);
+    if (end)
+      brackets_.push_back({.closer = ">", .end = end});
   }
 
   // `std::map<int, Tensor>`; 0 for a comparison.
@@ -196,25 +212,44 @@ private:
         handOn(call.function);
     if (call.index == kMaxArguments)
       return handOn(call.function);
-    std::vector<Switches::Values> &given = switches_.by_name_[call.function].arguments;
-    given.resize(std::max<std::size_t>(given.size(), call.index + 1));
-    const std::size_t type = begin + (at(begin) == "const");
-    if (at(type) != "bool") // it declares a parameter
-      given[call.index].add(end - begin == 1 ? truthOf(at(begin)) : std::nullopt);
-    ++call.index;
+    std::vector<Switches::Argument> &known = switches_.by_name_[call.function].arguments;
+    known.resize(std::max<std::size_t>(known.size(), call.index + 1));
+    Switches::Argument &argument = known[call.index++];
+    if (at(begin + (at(begin) == "const")) != "bool") {
+      argument.given.add(end - begin == 1 ? truthOf(at(begin)) : std::nullopt);
+      return;
+    }
+    // It declares a parameter, unless it stands in a call: `SLOT(show(bool))`.
+    if (isInCall())
+      handOn(call.function);
+    for (std::size_t i = begin; i < end; ++i)
+      if (at(i) == "=")
+        argument.by_default.add(end - i == 2 ? truthOf(at(i + 1)) : std::nullopt);
   }
 
-  void addCall(std::size_t end) {
+  bool isInCall() const {
+    return brackets_.size() > 1 && !brackets_[brackets_.size() - 2].function.empty();
+  }
+
+  void addCall() {
     const Bracket &call = brackets_.back();
     if (call.function.empty())
       return;
     Switches::Name &name = switches_.by_name_[call.function];
     name.fewest = std::min(name.fewest, call.index);
-    // A library may call what overrides something of its own, as LibTorch calls these of modules.
-    for (std::size_t i = end + 1; at(i) == "const" || at(i) == "noexcept"; ++i)
-      end = i;
-    name.is_handed_on |= at(end + 1) == "override" || at(end + 1) == "final";
-    name.is_handed_on |= llvm::is_contained({"train", "to", "forward", "backward"}, call.function);
+    name.is_handed_on |= isCalledByTorch(call.function);
+  }
+
+  // A library may call what overrides something of its own.
+  void handOnOverrides(std::size_t head, std::size_t end) {
+    const CodeWords words = CodeWords(words_).slice(head, end - head);
+    if (llvm::none_of(words, [](const CodeWord &word) {
+          return word.text == "virtual" || word.text == "override" || word.text == "final";
+        }))
+      return;
+    for (const CodeWord &word : words)
+      if (isIdentifier(word.text))
+        handOn(word.text);
   }
 
   bool isParameter(std::size_t i) const {
@@ -227,13 +262,8 @@ private:
 
   void addParameter(std::size_t i) {
     Switches::Name &name = switches_.by_name_[at(i)];
-    const Bracket &call = brackets_.back();
     name.is_declared = true;
-    name.parameters.push_back({call.function.str(), call.index});
-    if (at(i + 1) != "=")
-      return;
-    name.parameters.back().if_left_out = truthOf(at(i + 2));
-    name.values.is_any |= !truthOf(at(i + 2));
+    name.parameters.push_back({brackets_.back().function.str(), brackets_.back().index});
   }
 
   void mayBeAny(StringRef name) { values(name).is_any = true; }
@@ -271,31 +301,27 @@ Switches::Values Switches::valuesOf(const Parameter &parameter) const {
     return values;
   }
   const Name &function = found->second;
-  if (parameter.index < function.arguments.size())
-    values.add(function.arguments[parameter.index]);
-  // Another declaration may have the default, under another name.
-  if (function.fewest <= parameter.index)
-    values.add(parameter.if_left_out);
+  const Argument argument = parameter.index < function.arguments.size()
+                                ? function.arguments[parameter.index]
+                                : Argument{{.is_any = true}, {}};
+  values.add(argument.given);
+  // Some call leaves it out.
+  if (function.fewest <= parameter.index) {
+    values.is_any |= !argument.by_default.has_false && !argument.by_default.has_true;
+    values.add(argument.by_default);
+  }
   return values;
 }
 
 std::optional<bool> Switches::valueOf(StringRef name) const {
+  constexpr std::size_t kMaxParameters = 100; // of one name
   const auto found = by_name_.find(name);
-  if (found == by_name_.end() || !found->second.is_declared)
-    return std::nullopt;
-  constexpr std::size_t kMaxParameters = 100; // of one name; each is compared with each
-  if (found->second.parameters.size() > kMaxParameters)
+  if (found == by_name_.end() || !found->second.is_declared ||
+      found->second.parameters.size() > kMaxParameters)
     return std::nullopt;
   Values values = found->second.values;
-  for (Parameter parameter : found->second.parameters) {
-    for (const Parameter &other : found->second.parameters)
-      if (!parameter.if_left_out && other.function == parameter.function &&
-          other.index == parameter.index)
-        parameter.if_left_out = other.if_left_out;
+  for (const Parameter &parameter : found->second.parameters)
     values.add(valuesOf(parameter));
-    if (values.is_any)
-      return std::nullopt;
-  }
   if (values.is_any || values.has_true == values.has_false)
     return std::nullopt;
   return values.has_true;

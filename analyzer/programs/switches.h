@@ -23,15 +23,17 @@ public:
 
 private:
   friend class SwitchReader;
-  struct Parameter {
-    std::string function;
-    unsigned index = 0;
-    std::optional<bool> if_left_out = std::nullopt;
-  };
   struct Values {
     bool is_any = false, has_false = false, has_true = false;
     void add(std::optional<bool> value);
     void add(const Values &others);
+  };
+  struct Argument {
+    Values given, by_default;
+  };
+  struct Parameter {
+    std::string function;
+    unsigned index = 0;
   };
   struct Name { // that the code says
     bool is_declared = false;
@@ -39,7 +41,7 @@ private:
     std::vector<Parameter> parameters;
     // Of a function: what its calls give it, and how many arguments there are at least.
     bool is_handed_on = false;
-    std::vector<Values> arguments;
+    std::vector<Argument> arguments;
     unsigned fewest = std::numeric_limits<unsigned>::max();
   };
   Values valuesOf(const Parameter &parameter) const;

@@ -1,5 +1,6 @@
 #include "analyzer/model/data/member_uses.h"
 
+#include "analyzer/ast/contains.h"
 #include "analyzer/ast/torch_api.h"
 
 #include <clang/AST/ExprCXX.h>
@@ -42,7 +43,8 @@ Use useByMethod(const CXXMethodDecl *method) {
   return llvm::StringSwitch<Use>(name)
       .Cases({"push_back", "emplace_back", "push_front", "push", "insert", "emplace", "assign"},
              Use::kUnderstood)
-      .Cases({"clear", "reserve", "resize", "pop_back", "erase"}, Use::kUnderstood)
+      .Cases({"clear", "reserve", "pop_back", "erase"}, Use::kUnderstood)
+      .Case("resize", Use::kGoesOn) // to the call, which may fill it
       .Default(Use::kUnknown);
 }
 
@@ -77,8 +79,12 @@ Use useBy(const Stmt *parent, const Stmt *child, bool &is_element) {
     return use;
   }
   // The call of the method that was just named.
-  if (const auto *call = dyn_cast<CXXMemberCallExpr>(parent))
-    return call->getCallee()->IgnoreParens() == child ? Use::kGoesOn : Use::kUnknown;
+  if (const auto *call = dyn_cast<CXXMemberCallExpr>(parent)) {
+    if (call->getCallee()->IgnoreParens() != child)
+      return Use::kUnknown;
+    const bool fills = nameOf(call->getMethodDecl()) == "resize" && call->getNumArgs() > 1;
+    return fills ? Use::kUnknown : Use::kGoesOn;
+  }
   if (const auto *call = dyn_cast<CXXOperatorCallExpr>(parent)) {
     if (call->getNumArgs() == 0 || call->getArg(0) != child || !ownerOf(call->getDirectCallee()))
       return Use::kUnknown;
@@ -111,6 +117,12 @@ const Stmt *parentOf(const Stmt *child, ASTContext &context) {
   return list;
 }
 
+// It replaces what even a copy, or a constant tensor, is.
+bool setsData(const Stmt *part) {
+  const auto *access = dyn_cast_or_null<MemberExpr>(part);
+  return access && nameOf(access->getMemberDecl()->getAsFunction()) == "set_data";
+}
+
 // `for (auto tensor : member)`: no more than a look at each element.
 bool isLookedThrough(const Stmt *child, ASTContext &context) {
   for (const DynTypedNode &parent : context.getParents(*child))
@@ -120,7 +132,8 @@ bool isLookedThrough(const Stmt *child, ASTContext &context) {
           if (const auto *over = loop.get<CXXForRangeStmt>();
               over && over->getRangeStmt() == declaration.get<DeclStmt>()) {
             const QualType type = over->getLoopVariable()->getType();
-            return !type->isReferenceType() || type.getNonReferenceType().isConstQualified();
+            return (!type->isReferenceType() || type.getNonReferenceType().isConstQualified()) &&
+                   !contains(over->getBody(), setsData);
           }
   return false;
 }
@@ -131,9 +144,7 @@ bool isUseUnderstood(const MemberExpr *member, ASTContext &context) {
   bool is_read = member->getType().isConstQualified(), is_element = false;
   for (const Stmt *child = member;;) {
     const Stmt *parent = parentOf(child, context);
-    // It replaces what even a constant tensor is.
-    if (const auto *access = dyn_cast_or_null<MemberExpr>(parent);
-        access && nameOf(access->getMemberDecl()->getAsFunction()) == "set_data")
+    if (setsData(parent))
       return false;
     const auto *cast = dyn_cast<ImplicitCastExpr>(child);
     is_read |= cast && reads(cast);
