@@ -1,4 +1,4 @@
-// Settings in TOML, as text. Internal to core.
+// TOML, as text.
 #pragma once
 
 #include "core/system/result.h"
