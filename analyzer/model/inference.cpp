@@ -26,13 +26,11 @@ bool isAfter(const Stmt *statement, const Stmt *copy, const SourceManager &sourc
              : sources.isBeforeInTranslationUnit(copy->getEndLoc(), statement->getEndLoc());
 }
 
-bool learns(const Stmt *body) {
-  return contains(body, [](const Stmt *part) {
-    const auto *call = dyn_cast<CallExpr>(part);
-    const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
-    return callee && isTorchDecl(callee) &&
-           (nameOf(callee) == "backward" || nameOf(callee) == "step");
-  });
+bool learns(const Stmt *part) {
+  const auto *call = dyn_cast<CallExpr>(part);
+  const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
+  return callee && (nameOf(callee) == "backward" || nameOf(callee) == "step") &&
+         isTorchDecl(callee);
 }
 
 // Data of the host, or tensors: nothing that could start work.
@@ -175,6 +173,13 @@ bool DeviceModel::worksOnDevice(const Operation &operation, const FunctionFacts 
   return true;
 }
 
+bool DeviceModel::learns(const FunctionDecl *function) {
+  const auto [known, is_new] = learns_.try_emplace(function, false);
+  if (is_new)
+    known->second = contains(function->getBody(), analyzer::learns);
+  return known->second;
+}
+
 bool DeviceModel::endsInference(const Expr *copy, const FunctionDecl *function) {
   return endsInference(copy, function, {}, kMaxCallers);
 }
@@ -183,7 +188,7 @@ bool DeviceModel::endsInference(const Expr *copy, const FunctionDecl *function, 
                                 int depth) {
   const FunctionFacts *facts = this->facts(function);
   // What runs after a step or an operator is not known.
-  if (!facts || isStep(function) || isOperator(function) || learns(function->getBody()))
+  if (!facts || isStep(function) || isOperator(function) || learns(function))
     return false;
   const Stmt *loop = loopAround(copy);
   const auto isInStep = [&](const Stmt *part) {
@@ -193,12 +198,9 @@ bool DeviceModel::endsInference(const Expr *copy, const FunctionDecl *function, 
     return around == loop;
   };
   const SourceManager &sources = context_.getSourceManager();
-  if (contains(loop ? loop : function->getBody(), [&](const Stmt *part) {
-        return callsHeldFunction(part) && isAfter(part, copy, sources);
-      }))
-    return false;
   std::vector<const Operation *> before;
-  for (const Operation &operation : facts->operations) {
+  // Of those after it the last ones tell most often.
+  for (const Operation &operation : llvm::reverse(facts->operations)) {
     const Expr *expr = exprOf(operation.expr);
     if (expr == copy)
       continue;
@@ -207,6 +209,11 @@ bool DeviceModel::endsInference(const Expr *copy, const FunctionDecl *function, 
     else if (worksOnDevice(operation, *facts) && isInStep(expr))
       return false;
   }
+  if (contains(loop ? loop : function->getBody(), [&](const Stmt *part) {
+        return callsHeldFunction(part) && isAfter(part, copy, sources);
+      }))
+    return false;
+  std::reverse(before.begin(), before.end());
   llvm::erase_if(before,
                  [&](const Operation *operation) { return !isInStep(exprOf(operation->expr)); });
   const Source source = ending.follows_model ? Source::kModule : sourceOf(copy, before, *facts);

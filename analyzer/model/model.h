@@ -118,6 +118,7 @@ private:
                      int depth);
   bool worksOnDevice(const Operation &operation, const FunctionFacts &facts);
   bool worksOnDevice(const clang::FunctionDecl *callee);
+  bool learns(const clang::FunctionDecl *function); // calls backward(), or steps an optimizer
   // "in a loop" of the function, empty for no loop; nothing where it runs only every so many steps.
   std::optional<std::string> stepWithin(const clang::Stmt *statement,
                                         const clang::FunctionDecl *function);
@@ -140,7 +141,7 @@ private:
   std::optional<FileScan> scan_;
   std::map<const clang::FunctionDecl *, std::optional<Value>> returned_;
   llvm::DenseMap<std::pair<const clang::CompoundStmt *, int>, const clang::Stmt *> set_up_;
-  llvm::DenseMap<const clang::FunctionDecl *, bool> works_on_device_;
+  llvm::DenseMap<const clang::FunctionDecl *, bool> works_on_device_, learns_;
   llvm::DenseMap<const clang::Stmt *, bool> loops_;
   std::set<const clang::FunctionDecl *> asking_, computing_;
 };

@@ -126,6 +126,12 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
     if (startsCompiler(plain))
       addScript(plain);
     addNames(plain, "");
+    if (says(plain, {"Extension(", "cpp_extension"})) {
+      takes_all_ |= says(plain, {"listdir", "iterdir", "scandir", "walk(", "glob("});
+      if (names_source_)
+        folders_.insert(folder);
+    }
+    names_source_ = false;
     return;
   }
   const std::string lower = StringRef(plain).lower();
@@ -157,12 +163,18 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
 
 // What starts compilers, or says what they get: patterns there may mean any source.
 void BuiltSources::addScript(StringRef text) {
-  takes_all_ |= llvm::any_of(wordsIn(text), [](StringRef word) {
+  takes_all_ |= llvm::any_of(wordsIn(text), [&](StringRef word) {
     const StringRef end = word.substr(word.rfind('*') + 1);
     const bool is_pattern = word.contains('*') &&
                             (hasUnknown(end) || end.starts_with(".c") || end.empty() || end == ".");
-    return is_pattern || (composesSource(word) && !word.ends_with("%.cpp") &&
-                          !word.ends_with("%.cu") && !word.ends_with("%.cc"));
+    const std::string name = word.substr(word.find_last_of("/\\") + 1).lower();
+    // `kind + "_kernel.cu"`
+    const bool is_end =
+        endsAsSource(name) && !by_name_.contains(name) &&
+        llvm::any_of(by_name_, [&](const auto &known) { return known.getKey().ends_with(name); });
+    return is_pattern || is_end ||
+           (composesSource(word) && !word.ends_with("%.cpp") && !word.ends_with("%.cu") &&
+            !word.ends_with("%.cc"));
   });
   // `bin/%: src/%.cpp`: whatever is asked for.
   for (const StringRef line : llvm::split(text, '\n')) {
@@ -275,6 +287,25 @@ bool BuiltSources::mayBuild(StringRef source) const {
     if (folders_.contains(folder))
       return false;
   return true;
+}
+
+llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words) {
+  BuiltSources sources(files);
+  for (std::size_t i = 0; i < files.code.size(); ++i)
+    sources.addIncludes(files.code[i], words[i].includes);
+  llvm::StringSet<> unbuilt;
+  bool builds_program = false, builds_library = false, leaves_program = false;
+  for (std::size_t i = 0; i < files.code.size(); ++i)
+    if (sources.mayBuild(files.code[i])) {
+      builds_program |= words[i].has_main;
+      builds_library |= words[i].is_library;
+    } else {
+      leaves_program |= words[i].has_main;
+      unbuilt.insert(files.code[i]);
+    }
+  if (builds_program || (builds_library && !leaves_program))
+    return unbuilt;
+  return {};
 }
 
 } // namespace devsan::analyzer

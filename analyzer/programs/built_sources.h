@@ -1,6 +1,7 @@
 // Which sources of a project its builds take, by the names and patterns in the text of its files.
 #pragma once
 
+#include "analyzer/programs/device_words.h"
 #include "analyzer/programs/project_files.h"
 
 #include <string>
@@ -42,5 +43,9 @@ private:
   bool names_source_ = false; // the build that is read
   bool takes_all_ = false;    // or may do so, as far as is understood
 };
+
+// Of `files.code`, whose words these are. A program that no build has is built by hand, with all
+// that lies around it; so is everything where no build has a library either.
+llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words);
 
 } // namespace devsan::analyzer

@@ -17,6 +17,7 @@ void train(torch::Tensor x) {
 """
 HEADER = "#include <torch/torch.h>\nvoid train(torch::Tensor x);\n"
 MAIN = '#include "work.h"\nint main() { train(torch::ones({3}, torch::kCUDA)); }\n'
+LIBRARY = "void run();\nPYBIND11_MODULE(ext, m) {\n  m.def(\"run\", &run);\n}\n"
 APP = "add_executable(app main.cpp)\n"
 
 # Of src/work.cpp.
@@ -57,7 +58,13 @@ TAKEN = [
     {"CMakeLists.txt": APP, "build.sh": "for f in src/*.cpp; do g++ -c $f; done\n"},
     {"CMakeLists.txt": APP, "premake5.lua": 'compile = true\nfiles { "src/**.cpp" }\n'},
     {"CMakeLists.txt": APP, "Source/App/App.Build.cs": "public class App {}\n"},
-    # A program that no build has is built by hand.
+    # Extensions that put the names of their sources together, or take all of a folder.
+    *({"setup.py": f"from torch.utils.cpp_extension import CUDAExtension\nfrom os import listdir\nCUDAExtension('ext', {sources})\n",
+       "main.cpp": LIBRARY}
+      for sources in ("['main.cpp', kind + 'rk.cpp']", "['main.cpp', 'src/%s.cpp' % kind]", "['main.cpp', *listdir('src')]",
+                      "['main.cpp', *Path('src').glob('*')]", "['main.cpp', join('src', 'work.cpp')]")),
+    # A program that no build has is built by hand, and a library is so with it.
+    {"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('ext', ['ext.cpp'])\n", "ext.cpp": LIBRARY},
     {"CMakeLists.txt": "add_library(other other.cpp)\n", "other.cpp": "int other;\n"},
 ]
 LEFT = [
@@ -72,6 +79,9 @@ LEFT = [
     {"app.pro": "SOURCES += main.cpp\n"},
     {"Makefile": "app: main.o\n\tc++ -o app main.o\n"},
     {"BUILD": 'cc_binary(name = "app", srcs = ["main.cpp"])\n'},
+    # What lies beside a library that is built.
+    {"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('ext', ['main.cpp'])\n",
+     "main.cpp": LIBRARY},
     {"CMakeLists.txt": APP, "plot.py": "rows = [row[0] for row in table]\nname = '*.csv'\n"},
 ]
 

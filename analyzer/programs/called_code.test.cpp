@@ -1,6 +1,6 @@
 // What no program of a project calls does nothing: its findings are left out, and counted. Whoever uses a library calls what it has.
 // RUN: rm -rf %t && mkdir %t
-// RUN: %python %S/called_spellings.py %t %devsan_check --torch=none --no-cache -j1 -- -isystem %mock
+// RUN: env XDG_CACHE_HOME=%t/cache %python %S/called_spellings.py %t %devsan_check --torch=none -j1 -- -isystem %mock
 // RUN: mkdir -p %t/program/.git && cp %s %t/program/work.cpp
 // RUN: %devsan_check --torch=none --no-cache %t/program -- -isystem %mock | FileCheck %s --check-prefix=LEFT
 // LEFT: 1 finding left out: in code that no program of the project calls; --alone reports them

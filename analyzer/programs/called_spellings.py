@@ -192,7 +192,7 @@ FILES = [
     ({"main.cpp": IDLE, "Makefile.am": "lib_LTLIBRARIES = libwork.la\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "Makefile": "libwork.a: work.o\n\tar rcs $@ $<\ninstall: libwork.a\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "conanfile.py": "class Work(ConanFile): pass\n"}, set(LINES.values())),
-    ({"main.cpp": IDLE, "python/setup.py": "here = Path(__file__).resolve().parents[1]\n"}, set(LINES.values())),
+    ({"main.cpp": IDLE, "python/setup.py": "from skbuild import setup\nhere = Path(__file__).resolve().parents[1]\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_library(work work.cpp)\ninstall(TARGETS work DESTINATION lib)\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "CMakeLists.txt": "add_library(work work.cpp)\n"}, NONE),
     ({"main.cpp": IDLE, "setup.py": "setup(ext_modules=[])\n"}, set(LINES.values())),
@@ -206,6 +206,11 @@ FILES = [
     ({"main.cpp": IDLE, "pyproject.toml": "[tool.setuptools]\next-modules = []\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "pyproject.toml": "[project]\ndependencies = ['torch']\n[build-system]\nrequires = ['hatchling']\n"}, NONE),
     ({"main.cpp": IDLE, "pyproject.toml": "[tool.ruff]\nline-length = 99\n"}, NONE),
+    # What setup.py only names.
+    ({"main.cpp": IDLE, "setup.py": "import os, re\nfrom setuptools import setup, find_packages\nsetup(packages=find_packages())\n"}, NONE),
+    *(({"main.cpp": IDLE, "setup.py": f"from setuptools import setup\n{text}\n"}, set(LINES.values()))
+      for text in ("from setuptools import Extension", "setup(ext_modules=listed())", "setup(cmdclass={'build': Own})", "import os, subprocess",
+                   "  from torch.utils import cpp_extension", "from skbuild import setup", "os.system('make')", "import ours")),
     ({"main.cpp": IDLE, "python/setup.py": "setup(ext_modules=[])  # and so on ...\n"}, NONE),
     ({"main.cpp": IDLE, "python/setup.py": "setup(sources=['../work.cpp'])\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "python/setup.py": "setup()\n", "python/bind.cpp": "PYBIND11_MODULE(m, n) {}\n"}, NONE),

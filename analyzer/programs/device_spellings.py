@@ -8,14 +8,13 @@ import sys
 
 import project_cases
 
-WORK = """#include <ATen/cuda/CUDAContext.h>
-#include "work.h"
-__global__ void kernel(float *data);
+WORK = """#include "work.h"
+#include <ATen/cuda/CUDAContext.h>
 torch::Tensor scaled(torch::Tensor x) {
   torch::Tensor table = torch::arange(3, torch::kCUDA);
   cudaDeviceProp prop;
   cudaGetDeviceProperties(&prop, 0);
-  kernel<<<1, 32>>>(x.data_ptr<float>());
+  cudaMemsetAsync(x.data_ptr<float>(), 0, 4);
   return x * table;
 }
 torch::Tensor shifted(torch::Device device) {
@@ -212,7 +211,7 @@ SPELLINGS = [
 
 OPERATORS = '#include "work.h"\nTORCH_LIBRARY(x, m) {}\n'
 BINDING = '#include "work.h"\nPYBIND11_MODULE(x, m) { m.def("scaled", &scaled); }\n'
-APPLICATION = "add_executable(app main.cpp work.cu)\n"
+APPLICATION = "add_executable(app main.cpp work.cpp)\n"
 INSTALL = "install(FILES work.h DESTINATION include)\n"
 PLOT = "add_library(plot plot.cpp)\ninstall(TARGETS plot DESTINATION lib)\n"
 # Other files of the project.
@@ -220,23 +219,23 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION}, set()),
     ({"CMakeLists.txt": APPLICATION + "# install(TARGETS app LIBRARY)"}, set()),
     ({"CMakeLists.txt": APPLICATION + "install(TARGETS app RUNTIME DESTINATION bin)"}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work STATIC work.cu)"}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work SHARED work.cu)"}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work MODULE work.cu)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work STATIC work.cpp)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work SHARED work.cpp)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work MODULE work.cpp)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "catkin_package()"}, set()),
     ({"CMakeLists.txt": APPLICATION + "catkin_package(INCLUDE_DIRS include LIBRARIES work)"}, ALL),
     # Nobody else has the headers of a library that is installed with the program.
-    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work)"}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\ninstall(TARGETS app work LIBRARY DESTINATION lib)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cpp)\ninstall(TARGETS app work)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cpp)\ninstall(TARGETS app work LIBRARY DESTINATION lib)"}, set()),
     ({"CMakeLists.txt": APPLICATION + "install(TARGETS work EXPORT all)\ninstall(EXPORT all)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "install(DIRECTORY src/ DESTINATION ${OUT} FILES_MATCHING PATTERN \"*.h\")"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "INSTALL(FILES work.h DESTINATION include)"}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "pybind11_add_module(work work.cu)"}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "pybind11_add_module(work work.cpp)"}, ALL),
     ({"CMakeLists.txt": APPLICATION + "target_compile_options(app PRIVATE --default-stream=per-thread)"}, {STREAM}),
     ({"CMakeLists.txt": "file(GLOB S src/*.cu)\nadd_library(lib ${S})\ninstall(TARGETS lib DESTINATION lib)"}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cu)\nadd_library(work::work ALIAS work)"}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(work work.cpp)\nadd_library(work::work ALIAS work)"}, set()),
     ({"CMakeLists.txt": APPLICATION + "install(FILES ${HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})"}, ALL),
-    ({"Makefile": "work.so: work.cu\n\tnvcc -shared -o $@ $<\n"}, ALL),
+    ({"Makefile": "work.so: work.cpp\n\tc++ -shared -o $@ $<\n"}, ALL),
     ({"setup.py": "setup(ext_modules=[])\n"}, ALL),
     ({"load.py": "from torch.utils.cpp_extension import load\n"}, ALL),
     ({"load.py": "import ctypes\nlib = ctypes.CDLL('work.so')\n"}, ALL),
@@ -261,11 +260,11 @@ FILES = [
     ({"plot.py": "print(1)\n", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION + "file(GLOB all *.cpp)\nadd_library(ops SHARED ${all})", "bind.cpp": BINDING}, ALL),
     # A program that registers operators for itself.
-    ({"CMakeLists.txt": APPLICATION.replace("work.cu", "work.cu bind.cpp"), "bind.cpp": OPERATORS}, set()),
+    ({"CMakeLists.txt": APPLICATION.replace("work.cpp", "work.cpp bind.cpp"), "bind.cpp": OPERATORS}, set()),
     ({"CMakeLists.txt": "file(GLOB all *.cpp)\nadd_executable(app ${all})", "bind.cpp": OPERATORS}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(ops SHARED ops.cpp work.cu)", "ops.cpp": OPERATORS}, ALL),
-    ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cu)", "ops.cpp": OPERATORS}, set()),
-    ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cu)\noption(BUILD_SHARED_LIBS \"\" ON)", "ops.cpp": OPERATORS}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(ops SHARED ops.cpp work.cpp)", "ops.cpp": OPERATORS}, ALL),
+    ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cpp)", "ops.cpp": OPERATORS}, set()),
+    ({"CMakeLists.txt": APPLICATION + "add_library(ops ops.cpp work.cpp)\noption(BUILD_SHARED_LIBS \"\" ON)", "ops.cpp": OPERATORS}, ALL),
     ({"CMakeLists.txt": APPLICATION, "meson.build": "py.extension_module('x', 'ops.cpp')", "ops.cpp": OPERATORS}, ALL),
     ({"CMakeLists.txt": APPLICATION + "# ops.cpp", "run.ipynb": "cpp_extension.load(sources=['ops.cpp'])", "ops.cpp": OPERATORS}, ALL),
     # A library beside the program, which has none of it.
@@ -283,27 +282,27 @@ FILES = [
     ({"plot/CMakeLists.txt": PLOT + INSTALL.replace("work", "plot"), "plot/plot.cpp": "void plot();\n"}, set()),
     ({"plot/CMakeLists.txt": PLOT + INSTALL, "plot/plot.cpp": "void plot(torch::Tensor x);\n"}, ALL),
     ({"plot/CMakeLists.txt": PLOT + INSTALL, "plot/plot.cpp": "#include \"../work.h\"\nvoid plot();\n"}, ALL),
-    ({"plot/CMakeLists.txt": PLOT.replace(")", " ../work.cu)", 1) + INSTALL}, ALL),
+    ({"plot/CMakeLists.txt": PLOT.replace(")", " ../work.cpp)", 1) + INSTALL}, ALL),
     ({"CMakeLists.txt": APPLICATION + "include(cmake/install.cmake)", "cmake/install.cmake": INSTALL}, ALL),
-    ({"qt/work.pro": "TEMPLATE = lib\nSOURCES += ../work.cu\n"}, ALL),
+    ({"qt/work.pro": "TEMPLATE = lib\nSOURCES += ../work.cpp\n"}, ALL),
     ({"gui.h": "#include GUI_CONFIG\n", "said.cpp": '#include "gui.h"\n'}, set()),
     # A plug-in is a program of its host's, unless it has headers for others.
-    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cu)\n"}, set()),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cpp)\n"}, set()),
     ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\n"}, set()),
     ({"main.cpp": "", "CMakeLists.txt": "juce_add_plugin(effect)\ninstall(FILES work.h DESTINATION include)\n"}, ALL),
-    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect SHARED work.cu)\n"}, ALL),
-    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cu)\nadd_library(work::work ALIAS work)\n"}, ALL),
-    ({"main.cpp": "", "CMakeLists.txt": "nanobind_add_module(x bind.cpp work.cu)\n", "bind.cpp": '#include "work.h"\nNB_MODULE(x, m) {}\n'}, ALL),
-    ({"main.cpp": "", "CMakeLists.txt": "add_library(x MODULE work.cu bind.cpp)\n", "bind.cpp": "PyObject *PyInit_x() {}\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect SHARED work.cpp)\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(effect MODULE work.cpp)\nadd_library(work::work ALIAS work)\n"}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "nanobind_add_module(x bind.cpp work.cpp)\n", "bind.cpp": '#include "work.h"\nNB_MODULE(x, m) {}\n'}, ALL),
+    ({"main.cpp": "", "CMakeLists.txt": "add_library(x MODULE work.cpp bind.cpp)\n", "bind.cpp": "PyObject *PyInit_x() {}\n"}, ALL),
     # The main() of an example or a test is no program of its own.
     ({"main.cpp": "", "examples/main.cpp": MAIN}, ALL),
     ({"main.cpp": "", "test_work.cpp": MAIN}, ALL),
     # But where no library is built, the examples are the programs.
-    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_executable(app examples/main.cpp work.cu)\n"}, set()),
-    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cu)\nadd_executable(app examples/main.cpp)\n"}, ALL),
-    ({"main.cpp": "", "example-app.cpp": MAIN, "CMakeLists.txt": "add_executable(app example-app.cpp work.cu)\n"}, set()),
-    ({"main.cpp": "", "work.cu": "", "sample/work.cu": WORK, "sample/main.cpp": MAIN, "CMakeLists.txt": "add_executable(app sample/main.cpp sample/work.cu)\n"}, set()),
-    ({"main.cpp": "", "tests/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cu)\nadd_executable(app tests/main.cpp)\n"}, ALL),
+    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_executable(app examples/main.cpp work.cpp)\n"}, set()),
+    ({"main.cpp": "", "examples/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cpp)\nadd_executable(app examples/main.cpp)\n"}, ALL),
+    ({"main.cpp": "", "example-app.cpp": MAIN, "CMakeLists.txt": "add_executable(app example-app.cpp work.cpp)\n"}, set()),
+    ({"main.cpp": "", "work.cpp": "", "sample/work.cpp": WORK, "sample/main.cpp": MAIN, "CMakeLists.txt": "add_executable(app sample/main.cpp sample/work.cpp)\n"}, set()),
+    ({"main.cpp": "", "tests/main.cpp": MAIN, "CMakeLists.txt": "add_library(work work.cpp)\nadd_executable(app tests/main.cpp)\n"}, ALL),
     ({"main.cpp": ""}, ALL),
     # Of two programs the one that has the file counts.
     ({"other.cpp": "int main() { cudaSetDevice(1); }\n"}, set()),
@@ -317,16 +316,16 @@ def main():
     cases = [({"said.cpp": start + nothing}, set())]
     cases += [({"said.cpp": start + text + "\n"}, left) for text, left in SPELLINGS if left]
     cases += FILES
-    around = {"work.cu": WORK, "work.h": HEADER, "main.cpp": MAIN}
+    around = {"work.cpp": WORK, "work.h": HEADER, "main.cpp": MAIN}
     rules = ["device-" + rule for rule in RULES]
     told_line = WORK[: WORK.index("torch::ones")].count("\n") + 1
 
     def found(report):
-        places = re.findall(r"work\.cu:(\d+):.*\[device-([a-z-]+)\]", report)
+        places = re.findall(r"work\.cpp:(\d+):.*\[device-([a-z-]+)\]", report)
         return {rule for line, rule in places if int(line) != told_line}.union(
             *(TOLD for line, _ in places if int(line) == told_line))
 
-    return project_cases.count_differing(sys.argv[1:], cases, around, "work.cu", rules, found)
+    return project_cases.count_differing(sys.argv[1:], cases, around, "work.cpp", rules, found)
 
 
 if __name__ == "__main__":

@@ -289,8 +289,9 @@ private:
         begin = i + 1;
       }
     }
+    // Of two the index counts, of whatever kind.
     if (arguments.size() > 1)
-      return arguments.size() == 2 && isFirst(arguments[0], names) && isFirst(arguments[1], names);
+      return arguments.size() == 2 && isFirst(arguments[1], names);
     if (ways.size() > 1)
       return llvm::all_of(ways, [&](WordList way) { return isFirst(way, names); });
     return isFirstConstant(ways.front()) || isFirstName(ways.front(), names);

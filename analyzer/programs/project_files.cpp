@@ -50,8 +50,34 @@ bool compilesNothing(const std::string &text) {
   });
 }
 
+// A setup.py that only names what is there: no extension, no command of its own.
+bool runsNothing(StringRef text) {
+  static const llvm::StringSet<> kImported{"setuptools", "distutils", "os",      "sys",       "io",
+                                           "re",         "codecs",    "pathlib", "glob",      "ast",
+                                           "json",       "typing",    "pip",     "__future__"};
+  if (!text.contains("setup(") ||
+      containsOne(text,
+                  {"xtension", "sources", "ext_modules", "ext_package", "cmdclass", "cffi_modules",
+                   "setup_requires", "distutils.", "os.system", "os.popen", "os.spawn", "os.exec",
+                   "import_module", "__import__", "subprocess", "cmake"}))
+    return false;
+  return llvm::all_of(llvm::split(text, '\n'), [](StringRef line) {
+    line = line.ltrim();
+    const auto isKnown = [](StringRef module) {
+      return kImported.contains(
+          module.ltrim().take_while([](char c) { return llvm::isAlnum(c) || c == '_'; }));
+    };
+    return line.consume_front("import ") ? llvm::all_of(llvm::split(line, ','), isKnown)
+                                         : !line.consume_front("from ") || isKnown(line);
+  });
+}
+
 bool makesPackage(const std::string &script) {
-  return StringRef(script).ends_with(".py") || !compilesNothing(textOf(script));
+  const std::string text = textOf(script);
+  const StringRef name = llvm::sys::path::filename(script);
+  return name == "setup.py"         ? !runsNothing(text)
+         : name == "pyproject.toml" ? !compilesNothing(text)
+                                    : true;
 }
 
 bool namesTest(StringRef word) {

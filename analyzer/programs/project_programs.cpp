@@ -124,9 +124,8 @@ bool ProjectPrograms::isOfProgram(const std::string &file) {
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
                              StringRef by_name, bool is_built) {
   const Project *project = projectOf(file);
-  return !project || !project->called ||
-         ((is_built || !project->unbuilt.contains(path)) &&
-          project->called->isReachable(path, line, by_name));
+  return !project || ((is_built || !project->unbuilt.contains(path)) &&
+                      (!project->called || project->called->isReachable(path, line, by_name)));
 }
 
 bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, StringRef name) {
@@ -153,17 +152,26 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
 ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
   const ProjectFiles below = filesBelow(root);
   const auto &[code, builds, packages, others] = below;
-  // What is built for Python is called from there.
-  if (code.size() > kMaxProjectFiles ||
-      llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
+  if (code.size() > kMaxProjectFiles)
     return {};
+  LiveTexts live(below);
+  std::vector<DeviceWords> words_of_code;
+  for (const std::string &path : code) {
+    words_of_code.push_back(deviceWordsIn(live.of(path)));
+    // It may be what saved the file that is loaded now, even if it is left out.
+    words_of_code.back().use.saves |= StringRef(live.written(path)).contains("torch::save(");
+  }
+  Project project;
+  project.unbuilt = unbuiltSources(below, words_of_code);
+  // What is built for Python is called from there.
+  if (llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
+    return project;
   // A package below the root is a project of its own: its code counts for who includes it.
   const auto is_packaged = [&](StringRef path) {
     return llvm::any_of(packages, [&](StringRef script) {
       return path.starts_with(script.drop_back(llvm::sys::path::filename(script).size()));
     });
   };
-  Project project;
   const auto add = [&](const std::string &path, bool is_header, DeviceWords words) {
     project.by_path.try_emplace(path, project.files.size());
     project.by_name[llvm::sys::path::filename(path)].push_back(project.files.size());
@@ -172,29 +180,9 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       words.has_main = words.is_library = false;
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
-  BuiltSources built_sources(below);
-  LiveTexts live(below);
-  std::vector<DeviceWords> words_of_code;
-  for (const std::string &path : code) {
-    words_of_code.push_back(deviceWordsIn(live.of(path)));
-    // It may be what saved the file that is loaded now, even if it is left out.
-    words_of_code.back().use.saves |= StringRef(live.written(path)).contains("torch::save(");
-    built_sources.addIncludes(path, words_of_code.back().includes);
-  }
-  std::vector<std::size_t> unbuilt;
   for (std::size_t i = 0; i < code.size(); ++i)
-    if (built_sources.mayBuild(code[i]))
+    if (!project.unbuilt.contains(code[i]))
       add(code[i], isHeader(code[i]), std::move(words_of_code[i]));
-    else
-      unbuilt.push_back(i);
-  // A program that no build has is built by hand.
-  const bool is_by_hand =
-      llvm::none_of(project.files, [](const File &file) { return file.words.has_main; });
-  for (const std::size_t i : unbuilt)
-    if (is_by_hand)
-      add(code[i], /*is_header=*/false, std::move(words_of_code[i]));
-    else
-      project.unbuilt.insert(code[i]);
   // `net.inl` is code if code includes it.
   for (std::size_t i = 0; i < project.files.size() && project.files.size() <= kMaxProjectFiles; ++i)
     for (const std::string &spelling : std::vector(project.files[i].words.includes))

@@ -1,6 +1,6 @@
 // Parts of a project that are analysed apart, each file once, and put together by their summaries alone give what a run over all files gives.
-// DEFINE: %{same} = %python %S/parts_and_link.py %devsan_check %t
-// DEFINE: %{options} = --torch=none --no-cache --checks=device-missing-guard,device-host-sync,device-bare-cuda
+// DEFINE: %{same} = env XDG_CACHE_HOME=%t.cache %python %S/parts_and_link.py %devsan_check %t
+// DEFINE: %{options} = --torch=none --checks=device-missing-guard,device-host-sync,device-bare-cuda
 // DEFINE: %{flags} = -I . -isystem %mock -isystem %cuda_stubs
 // RUN: rm -rf %t && split-file %s %t && mkdir %t/.git && touch %t/setup.py
 // RUN: not %{same} 1 %{options} --format=json -- %{flags} > %t.one && FileCheck %s --check-prefix=JSON < %t.one

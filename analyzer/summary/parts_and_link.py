@@ -5,8 +5,10 @@ have to be the same. ARGs of inputs (FOLDER itself where there are none) and opt
 """
 
 import difflib
+import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -22,6 +24,8 @@ def main():
     of_link = [option for option in options if not option.startswith(("--checks", "--alone"))]
 
     def run(*arguments):
+        # Each analyses anew; only LibTorch's headers stay parsed.
+        shutil.rmtree(os.path.join(os.environ["XDG_CACHE_HOME"], "devsan", "results"), ignore_errors=True)
         done = subprocess.run([program, *arguments, *flags], cwd=folder, capture_output=True)
         return done.returncode, done.stdout, re.sub(rb"(?m)^devsan check: parsing LibTorch's headers.*\n", b"", done.stderr)
 

@@ -316,7 +316,7 @@ def test_checked_says_where_a_metric_waits():
     assert sorted(checked.findings.values()) == [2, 2]
     assert checked.compute().item() == pytest.approx(2 * inputs[0].sum().item()) and checked.total is checked.metric.total
     with pytest.raises(ValueError, match="out of range"):
-        checked.update(2 * inputs[0], inputs[1])
+        checked.update(2 + inputs[0], inputs[1])
     with pytest.raises(RuntimeError, match="waits for the device"):
         ours.Checked(Waits(), report="error").update(*inputs)
     assert isinstance(checked, torchmetrics.Metric)
