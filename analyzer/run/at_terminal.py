@@ -1,8 +1,8 @@
 """Runs a command whose stderr is a terminal, and prints what it shows there; the status is the command's.
 
-at_terminal.py LOCK COMMAND...: when the command has ended and nobody has its terminal open any more, the one file that the
-pattern LOCK names has to be locked still, or be so soon. An empty LOCK names none. On a busy machine what is stored may be done
-before anybody looks: then the cache that it lies in is removed, and the command runs once more, three times in all.
+at_terminal.py STORED COMMAND...: the file that the pattern STORED names has to come only when the command has ended and nobody
+has its terminal open any more. An empty STORED names none. On a busy machine it may be there before anybody looks: then the cache
+that it lies in is removed, and the command runs once more, three times in all.
 """
 
 import glob
@@ -28,33 +28,25 @@ def run(command):
     return running.communicate()[0], shown, running.returncode
 
 
-def is_locked(path):
-    # Whoever tries the lock may take it from the one that is to have it.
-    inode = f":{os.stat(path).st_ino}"
-    with open("/proc/locks") as locks:
-        return any(lock.split()[5].endswith(inode) for lock in locks if "->" not in lock)
-
-
-def is_stored_behind(pattern):
+def comes_later(pattern):
     end = time.monotonic() + 60
-    while time.monotonic() < end:
-        found = glob.glob(pattern)
-        if len(found) == 1 and is_locked(found[0]):
-            return True
-        if found and os.path.exists(found[0].removesuffix(".lock") + ".sum"):
-            return False
-        time.sleep(0.01)
-    return False
+    if glob.glob(pattern):
+        return False
+    while not glob.glob(pattern):
+        if time.monotonic() > end:
+            sys.exit("nothing is stored when the command has ended")
+        time.sleep(0.1)
+    return True
 
 
 pattern, *command = sys.argv[1:]
 for tries_left in reversed(range(3)):
     found, shown, status = run(command)
-    if not pattern or is_stored_behind(pattern):
+    if not pattern or comes_later(pattern):
         break
     if not tries_left:
-        sys.exit("nothing is stored any more when the command has ended")
-    shutil.rmtree(os.path.dirname(os.path.dirname(pattern)), ignore_errors=True)
+        sys.exit("all is stored when the command ends")
+    shutil.rmtree(os.path.dirname(os.path.dirname(pattern)))
 sys.stdout.buffer.write(found)
 sys.stderr.write(shown.decode(errors="replace"))
 sys.exit(status)

@@ -2,7 +2,7 @@
 // to the end, terminal and pipe, does not wait for that, but the next run does.
 // DEFINE: %{check} = env XDG_CACHE_HOME=%t/cache %devsan_check --checks=device-bare-cuda --strict --torch=%torch_dir
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/x.cpp
-// RUN: not %python %S/at_terminal.py '%t/cache/devsan/torch-headers/*.lock' %{check} %t/x.cpp -- 2> %t/progress | FileCheck %s
+// RUN: not %python %S/at_terminal.py '%t/cache/devsan/torch-headers/*.sum' %{check} %t/x.cpp -- 2> %t/progress | FileCheck %s
 // RUN: FileCheck %s --input-file=%t/progress --check-prefix=PARSES
 // PARSES: parsing LibTorch's headers
 // RUN: rm -r %t/cache/devsan/results
