@@ -94,6 +94,9 @@ BuiltSources::BuiltSources(const ProjectFiles &files) {
   }
   for (const std::string &path : files.builds)
     addBuild(path, textOf(path));
+}
+
+void BuiltSources::addOthers(const ProjectFiles &files) {
   std::size_t count = 0, read = 0;
   for (const auto &other : files.others)
     for (const std::string &path : other.getValue()) {
@@ -289,8 +292,24 @@ bool BuiltSources::mayBuild(StringRef source) const {
   return true;
 }
 
-llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words) {
-  BuiltSources sources(files);
+namespace {
+
+// Without a look at what it says of devices.
+DeviceWords headOf(StringRef text) {
+  DeviceWords head;
+  head.has_main = text.contains(" main(");
+  head.is_library = namesLibrary(text);
+  for (StringRef line : llvm::split(text, '\n')) {
+    line = line.ltrim();
+    if (line.consume_front("#") && (line = line.ltrim()).consume_front("include"))
+      head.includes.push_back(withSlashes(line.trim().trim("\"<>").str()));
+  }
+  return head;
+}
+
+llvm::StringSet<> unbuiltSources(BuiltSources &sources, const ProjectFiles &files,
+                                 llvm::ArrayRef<DeviceWords> words) {
+  sources.addOthers(files);
   for (std::size_t i = 0; i < files.code.size(); ++i)
     sources.addIncludes(files.code[i], words[i].includes);
   llvm::StringSet<> unbuilt;
@@ -306,6 +325,25 @@ llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<Devic
   if (builds_program || (builds_library && !leaves_program))
     return unbuilt;
   return {};
+}
+
+} // namespace
+
+llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words) {
+  BuiltSources sources(files);
+  return unbuiltSources(sources, files, words);
+}
+
+bool PackageSources::isUnbuilt(StringRef source) {
+  if (sources_.mayBuild(source))
+    return false;
+  if (!unbuilt_) {
+    std::vector<DeviceWords> heads;
+    for (const std::string &path : files_.code)
+      heads.push_back(headOf(textOf(path)));
+    unbuilt_ = unbuiltSources(sources_, files_, heads);
+  }
+  return unbuilt_->contains(source);
 }
 
 } // namespace devsan::analyzer

@@ -4,7 +4,9 @@
 #include "analyzer/programs/device_words.h"
 #include "analyzer/programs/project_files.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <llvm/ADT/ArrayRef.h>
@@ -16,8 +18,10 @@ namespace devsan::analyzer {
 
 class BuiltSources {
 public:
+  // Knows what the builds say; these say more.
   explicit BuiltSources(const ProjectFiles &files);
-  // Of each source and header, before the question.
+  void addOthers(const ProjectFiles &files); // scripts, settings, notes
+  // Of each source and header.
   void addIncludes(llvm::StringRef path, llvm::ArrayRef<std::string> includes);
 
   // Whether a build may take the source, or another file includes it. So it is where no build
@@ -47,5 +51,17 @@ private:
 // Of `files.code`, whose words these are. A program that no build has is built by hand, with all
 // that lies around it; so is everything where no build has a library either.
 llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words);
+
+// The same of a package for Python, one source at a time: no more is read than that needs.
+class PackageSources {
+public:
+  explicit PackageSources(ProjectFiles files) : files_(std::move(files)), sources_(files_) {}
+  bool isUnbuilt(llvm::StringRef source);
+
+private:
+  ProjectFiles files_;
+  BuiltSources sources_;
+  std::optional<llvm::StringSet<>> unbuilt_;
+};
 
 } // namespace devsan::analyzer

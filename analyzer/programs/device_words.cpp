@@ -74,9 +74,7 @@ private:
     if ((isForOthers(word) || is_visible) && !addExportMacro(i))
       found_.is_for_others = true;
     found_.has_main |= word == "main" && at(i + 1) == "(";
-    found_.is_library |= word.starts_with("PYBIND11_MODULE") || word.contains("TORCH_LIBRARY") ||
-                         word == "NB_MODULE" || word == "BOOST_PYTHON_MODULE" ||
-                         word.starts_with("PyInit_");
+    found_.is_library |= namesLibrary(word);
     if (word == "include" && at(i - 1) == "#") {
       found_.includes.push_back(includedBy(i));
       found_.includes_unknown |= found_.includes.back().empty();

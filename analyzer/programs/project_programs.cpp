@@ -123,9 +123,12 @@ bool ProjectPrograms::isOfProgram(const std::string &file) {
 
 bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, unsigned line,
                              StringRef by_name, bool is_built) {
-  const Project *project = projectOf(file);
-  return !project || ((is_built || !project->unbuilt.contains(path)) &&
-                      (!project->called || project->called->isReachable(path, line, by_name)));
+  Project *project = projectOf(file);
+  if (!project)
+    return true;
+  const bool is_unbuilt = !is_built && (project->package ? project->package->isUnbuilt(path)
+                                                         : project->unbuilt.contains(path));
+  return !is_unbuilt && (!project->called || project->called->isReachable(path, line, by_name));
 }
 
 bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, StringRef name) {
@@ -150,22 +153,16 @@ DeviceUse ProjectPrograms::useAround(const std::string &file) {
 }
 
 ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
-  const ProjectFiles below = filesBelow(root);
+  ProjectFiles below = filesBelow(root);
   const auto &[code, builds, packages, others] = below;
   if (code.size() > kMaxProjectFiles)
     return {};
-  LiveTexts live(below);
-  std::vector<DeviceWords> words_of_code;
-  for (const std::string &path : code) {
-    words_of_code.push_back(deviceWordsIn(live.of(path)));
-    // It may be what saved the file that is loaded now, even if it is left out.
-    words_of_code.back().use.saves |= StringRef(live.written(path)).contains("torch::save(");
-  }
   Project project;
-  project.unbuilt = unbuiltSources(below, words_of_code);
   // What is built for Python is called from there.
-  if (llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); }))
+  if (llvm::any_of(packages, [&](const std::string &script) { return reaches(script, root); })) {
+    project.package.emplace(std::move(below));
     return project;
+  }
   // A package below the root is a project of its own: its code counts for who includes it.
   const auto is_packaged = [&](StringRef path) {
     return llvm::any_of(packages, [&](StringRef script) {
@@ -180,6 +177,14 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
       words.has_main = words.is_library = false;
     project.files.push_back({path, std::move(words), is_header, {}, {}, {}});
   };
+  LiveTexts live(below);
+  std::vector<DeviceWords> words_of_code;
+  for (const std::string &path : code) {
+    words_of_code.push_back(deviceWordsIn(live.of(path)));
+    // It may be what saved the file that is loaded now, even if it is left out.
+    words_of_code.back().use.saves |= StringRef(live.written(path)).contains("torch::save(");
+  }
+  project.unbuilt = unbuiltSources(below, words_of_code);
   for (std::size_t i = 0; i < code.size(); ++i)
     if (!project.unbuilt.contains(code[i]))
       add(code[i], isHeader(code[i]), std::move(words_of_code[i]));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analyzer/programs/build_scripts.h"
+#include "analyzer/programs/built_sources.h"
 #include "analyzer/programs/called_code.h"
 #include "analyzer/programs/device_words.h"
 #include "analyzer/programs/project_files.h"
@@ -52,6 +53,7 @@ private:
     bool has_examples = true;         // that show how to use what is for others
     std::optional<CalledCode> called; // where nobody else calls any of it
     llvm::StringSet<> unbuilt;        // sources
+    std::optional<PackageSources> package;
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
     llvm::StringMap<std::vector<unsigned>> by_name; // without their folders

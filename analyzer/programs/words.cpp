@@ -1,5 +1,6 @@
 #include "analyzer/programs/words.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
 #include <algorithm>
@@ -46,6 +47,12 @@ std::vector<StringRef> runsOf(StringRef text, llvm::function_ref<bool(char)> bel
     text = text.drop_front(runs.back().size());
   }
   return runs;
+}
+
+bool namesLibrary(StringRef text) {
+  constexpr StringRef kNames[] = {"PYBIND11_MODULE", "TORCH_LIBRARY", "NB_MODULE",
+                                  "BOOST_PYTHON_MODULE", "PyInit_"};
+  return llvm::any_of(kNames, [&](StringRef name) { return text.contains(name); });
 }
 
 bool isIdentifier(StringRef word) {

@@ -16,4 +16,7 @@ std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
 // The longest runs of characters that belong to a name, of whatever kind.
 std::vector<llvm::StringRef> runsOf(llvm::StringRef text, llvm::function_ref<bool(char)> belongs);
 
+// What a library of Python or of operators begins with.
+bool namesLibrary(llvm::StringRef text);
+
 } // namespace devsan::analyzer
