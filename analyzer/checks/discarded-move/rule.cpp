@@ -18,7 +18,7 @@ public:
         discarded_.push_back(&operation);
     Findings findings;
     for (const Operation *move : discarded_) {
-      if (isWarmupOnly(*move))
+      if (isWarmupOnly(*move) || isThere(*move))
         continue;
       const Place &place = move->operands.front().value.place;
       RuleFinding finding{.at = move->expr,
@@ -39,6 +39,13 @@ public:
   }
 
 private:
+  // The tensor lies on that device, and nothing else is asked for.
+  bool isThere(const Operation &move) {
+    const Place &place = move.operands.front().value.place;
+    return !place.isUnknown() && place == move.target.place &&
+           program_.arguments(move.expr).size() <= 1;
+  }
+
   // A tensor that is made here for nothing but such moves: the first use of a device, or a
   // measurement.
   bool isWarmupOnly(const Operation &move) {

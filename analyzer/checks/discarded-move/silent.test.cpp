@@ -14,6 +14,9 @@ torch::Tensor moved(torch::Tensor x, torch::nn::Linear model, torch::Device devi
   auto y = x.to(device), z = x.cpu();
   // A dtype is no device.
   x.to(torch::kFloat);
+  // It is there already.
+  auto loss = (x * y).sum();
+  loss.to(device);
   // Said to be meant.
   (void)x.to(device);
   std::ignore = x.to(device);
