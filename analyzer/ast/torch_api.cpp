@@ -425,9 +425,8 @@ bool waitsForDevice(const FunctionDecl *callee, const CallExpr *call) {
   if (!kLibrary.contains(name) || !isTorchDecl(callee))
     return false;
   llvm::StringRef owner = simpleName(ownerOf(callee));
-  // What a collective calls so makes streams wait for each other; an event waits for no more than
-  // what is needed.
-  return owner.empty() || owner.ends_with("Stream");
+  // What a collective calls so makes streams wait for each other.
+  return owner.empty() || owner.ends_with("Stream") || owner.ends_with("Event");
 }
 
 bool isStepName(llvm::StringRef name) {

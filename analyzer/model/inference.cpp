@@ -26,7 +26,7 @@ bool isAfter(const Stmt *statement, const Stmt *copy, const SourceManager &sourc
              : sources.isBeforeInTranslationUnit(copy->getEndLoc(), statement->getEndLoc());
 }
 
-bool learns(const Stmt *part) {
+bool isLearningCall(const Stmt *part) {
   const auto *call = dyn_cast<CallExpr>(part);
   const FunctionDecl *callee = call ? call->getDirectCallee() : nullptr;
   return callee && (nameOf(callee) == "backward" || nameOf(callee) == "step") &&
@@ -176,7 +176,7 @@ bool DeviceModel::worksOnDevice(const Operation &operation, const FunctionFacts 
 bool DeviceModel::learns(const FunctionDecl *function) {
   const auto [known, is_new] = learns_.try_emplace(function, false);
   if (is_new)
-    known->second = contains(function->getBody(), analyzer::learns);
+    known->second = contains(function->getBody(), isLearningCall);
   return known->second;
 }
 

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kMaxPatterns = 1'000;
 constexpr std::size_t kMaxRead = std::size_t{64} << 20; // of what is no code
 constexpr std::size_t kMaxName = 4'096;
+constexpr std::size_t kMaxEnd = 64;
 constexpr StringRef kExtensions[] = {".cpp", ".cc", ".cxx", ".c++", ".cu", ".c"};
 
 bool says(StringRef text, std::initializer_list<StringRef> parts) {
@@ -128,13 +129,7 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
   if (name.ends_with(".py")) {
     if (startsCompiler(plain))
       addScript(plain);
-    addNames(plain, "");
-    if (says(plain, {"Extension(", "cpp_extension"})) {
-      takes_all_ |= says(plain, {"listdir", "iterdir", "scandir", "walk(", "glob("});
-      if (names_source_)
-        folders_.insert(folder);
-    }
-    names_source_ = false;
+    addPython(plain, folder);
     return;
   }
   const std::string lower = StringRef(plain).lower();
@@ -164,6 +159,34 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
   names_source_ = false;
 }
 
+void BuiltSources::addPython(StringRef text, StringRef folder) {
+  addNames(text, "");
+  bool makes_extension = text.contains("cpp_extension");
+  for (const StringRef word : wordsIn(text)) {
+    const StringRef called = word.substr(word.rfind('.') + 1);
+    makes_extension |= called == "Extension" || called == "CppExtension" ||
+                       called == "CUDAExtension" || called == "Pybind11Extension";
+    computes_names_ |= composesSource(word) ||
+                       (word != "c" && llvm::is_contained(kExtensions, ("." + word).str()));
+  }
+  computes_names_ |= says(text, {"listdir", "iterdir", "scandir", "walk(", "glob(", "findall(",
+                                 "ls-files", "_hip.", "hipify"});
+  makes_extension_ |= makes_extension;
+  takes_all_ |= makes_extension_ && computes_names_;
+  if (makes_extension && names_source_)
+    folders_.insert(folder);
+  names_source_ = false;
+}
+
+// `kind + "_kernel.cu"`, of my_kernel.cu.
+bool BuiltSources::endsKnownName(StringRef name) {
+  if (ends_.empty())
+    for (const auto &known : by_name_)
+      for (StringRef end = known.getKey().take_back(kMaxEnd); !end.empty(); end = end.drop_front())
+        ends_.insert(end);
+  return ends_.contains(name);
+}
+
 // What starts compilers, or says what they get: patterns there may mean any source.
 void BuiltSources::addScript(StringRef text) {
   takes_all_ |= llvm::any_of(wordsIn(text), [&](StringRef word) {
@@ -172,9 +195,7 @@ void BuiltSources::addScript(StringRef text) {
                             (hasUnknown(end) || end.starts_with(".c") || end.empty() || end == ".");
     const std::string name = word.substr(word.find_last_of("/\\") + 1).lower();
     // `kind + "_kernel.cu"`
-    const bool is_end =
-        endsAsSource(name) && !by_name_.contains(name) &&
-        llvm::any_of(by_name_, [&](const auto &known) { return known.getKey().ends_with(name); });
+    const bool is_end = endsAsSource(name) && !by_name_.contains(name) && endsKnownName(name);
     return is_pattern || is_end ||
            (composesSource(word) && !word.ends_with("%.cpp") && !word.ends_with("%.cu") &&
             !word.ends_with("%.cc"));
@@ -292,58 +313,60 @@ bool BuiltSources::mayBuild(StringRef source) const {
   return true;
 }
 
-namespace {
-
-// Without a look at what it says of devices.
-DeviceWords headOf(StringRef text) {
-  DeviceWords head;
-  head.has_main = text.contains(" main(");
-  head.is_library = namesLibrary(text);
-  for (StringRef line : llvm::split(text, '\n')) {
-    line = line.ltrim();
-    if (line.consume_front("#") && (line = line.ltrim()).consume_front("include"))
-      head.includes.push_back(withSlashes(line.trim().trim("\"<>").str()));
-  }
-  return head;
-}
-
-llvm::StringSet<> unbuiltSources(BuiltSources &sources, const ProjectFiles &files,
-                                 llvm::ArrayRef<DeviceWords> words) {
+llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words) {
+  BuiltSources sources(files);
   sources.addOthers(files);
   for (std::size_t i = 0; i < files.code.size(); ++i)
     sources.addIncludes(files.code[i], words[i].includes);
   llvm::StringSet<> unbuilt;
-  bool builds_program = false, builds_library = false, leaves_program = false;
+  bool builds_program = false;
   for (std::size_t i = 0; i < files.code.size(); ++i)
-    if (sources.mayBuild(files.code[i])) {
+    if (sources.mayBuild(files.code[i]))
       builds_program |= words[i].has_main;
-      builds_library |= words[i].is_library;
-    } else {
-      leaves_program |= words[i].has_main;
+    else
       unbuilt.insert(files.code[i]);
-    }
-  if (builds_program || (builds_library && !leaves_program))
-    return unbuilt;
-  return {};
-}
-
-} // namespace
-
-llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words) {
-  BuiltSources sources(files);
-  return unbuiltSources(sources, files, words);
+  return builds_program ? unbuilt : llvm::StringSet<>();
 }
 
 bool PackageSources::isUnbuilt(StringRef source) {
   if (sources_.mayBuild(source))
     return false;
-  if (!unbuilt_) {
-    std::vector<DeviceWords> heads;
-    for (const std::string &path : files_.code)
-      heads.push_back(headOf(textOf(path)));
-    unbuilt_ = unbuiltSources(sources_, files_, heads);
-  }
+  if (!unbuilt_)
+    unbuilt_ = findUnbuilt();
   return unbuilt_->contains(source);
+}
+
+llvm::StringSet<> PackageSources::findUnbuilt() {
+  sources_.addOthers(files_);
+  std::vector<std::string> texts;
+  for (const std::string &path : files_.code) {
+    texts.push_back(textOf(path));
+    for (StringRef line : llvm::split(texts.back(), '\n')) {
+      line = line.ltrim();
+      if (!line.consume_front("#") || !(line = line.ltrim()).consume_front("include"))
+        continue;
+      line = line.ltrim();
+      if (!line.consume_front("\"") && !line.consume_front("<"))
+        return {}; // a macro says which
+      const StringRef name = line.take_until([](char c) { return c == '"' || c == '>'; });
+      sources_.addIncludes(path, {withSlashes(name.str())});
+    }
+  }
+  llvm::StringSet<> unbuilt;
+  bool builds_library = false;
+  for (const auto &[path, text] : llvm::zip_equal(files_.code, texts)) {
+    if (sources_.mayBuild(path)) {
+      builds_library |= !isHeader(path) && namesLibrary(text);
+      continue;
+    }
+    unbuilt.insert(path);
+    // A program that no build has.
+    const std::vector<StringRef> words = wordsOf(text);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+      if (words[i] == "main" && words[i + 1] == "(")
+        return {};
+  }
+  return builds_library ? unbuilt : llvm::StringSet<>();
 }
 
 } // namespace devsan::analyzer

@@ -39,26 +39,34 @@ private:
   void addNames(llvm::StringRef text, llvm::StringRef folder);
   void addName(llvm::StringRef name, llvm::StringRef folder);
   void addPattern(llvm::StringRef word, llvm::StringRef folder, bool is_recursive);
+  void addPython(llvm::StringRef text, llvm::StringRef folder);
+  bool endsKnownName(llvm::StringRef name);
 
   llvm::StringMap<std::vector<std::string>> by_name_; // sources, by their names in small letters
   llvm::StringSet<> paths_, taken_, asked_;
   llvm::StringSet<> folders_; // of builds that name sources
   std::vector<Pattern> patterns_;
   bool names_source_ = false; // the build that is read
-  bool takes_all_ = false;    // or may do so, as far as is understood
+  llvm::StringSet<> ends_;    // of the names, once one was asked for
+  // Of scripts in Python: they make extensions, and put names of files together.
+  bool makes_extension_ = false, computes_names_ = false;
+  bool takes_all_ = false; // or may do so, as far as is understood
 };
 
 // Of `files.code`, whose words these are. A program that no build has is built by hand, with all
-// that lies around it; so is everything where no build has a library either.
+// that lies around it.
 llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<DeviceWords> words);
 
-// The same of a package for Python, one source at a time: no more is read than that needs.
+// The same of a package for Python, where a build has what Python loads. No more is read than the
+// question about one source needs.
 class PackageSources {
 public:
   explicit PackageSources(ProjectFiles files) : files_(std::move(files)), sources_(files_) {}
   bool isUnbuilt(llvm::StringRef source);
 
 private:
+  llvm::StringSet<> findUnbuilt();
+
   ProjectFiles files_;
   BuiltSources sources_;
   std::optional<llvm::StringSet<>> unbuilt_;

@@ -18,6 +18,8 @@ void train(torch::Tensor x) {
 HEADER = "#include <torch/torch.h>\nvoid train(torch::Tensor x);\n"
 MAIN = '#include "work.h"\nint main() { train(torch::ones({3}, torch::kCUDA)); }\n'
 LIBRARY = "void run();\nPYBIND11_MODULE(ext, m) {\n  m.def(\"run\", &run);\n}\n"
+EXTENSION = "from torch.utils.cpp_extension import CUDAExtension\n"
+ONE = "CUDAExtension('ext', ['main.cpp'])\n"
 APP = "add_executable(app main.cpp)\n"
 
 # Of src/work.cpp.
@@ -59,12 +61,21 @@ TAKEN = [
     {"CMakeLists.txt": APP, "premake5.lua": 'compile = true\nfiles { "src/**.cpp" }\n'},
     {"CMakeLists.txt": APP, "Source/App/App.Build.cs": "public class App {}\n"},
     # Extensions that put the names of their sources together, or take all of a folder.
-    *({"setup.py": f"from torch.utils.cpp_extension import CUDAExtension\nfrom os import listdir\nCUDAExtension('ext', {sources})\n",
-       "main.cpp": LIBRARY}
+    *({"setup.py": EXTENSION + f"CUDAExtension('ext', {sources})\n", "main.cpp": LIBRARY}
       for sources in ("['main.cpp', kind + 'rk.cpp']", "['main.cpp', 'src/%s.cpp' % kind]", "['main.cpp', *listdir('src')]",
-                      "['main.cpp', *Path('src').glob('*')]", "['main.cpp', join('src', 'work.cpp')]")),
-    # A program that no build has is built by hand, and a library is so with it.
-    {"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('ext', ['ext.cpp'])\n", "ext.cpp": LIBRARY},
+                      "['main.cpp', *Path('src').glob('*')]", "['main.cpp', join('src', 'work.cpp')]", "['main.cpp', 'src/' + kind + '.' + 'cpp']",
+                      "['main.cpp', *findall('src')]", "['main.cpp', 'src/work_hip.cpp']")),
+    {"setup.py": "from tools import found\n" + EXTENSION + "CUDAExtension('ext', ['main.cpp'] + found('src'))\n", "main.cpp": LIBRARY,
+     "tools.py": "def found(folder):\n    return [join(folder, name) for name in listdir(folder)]\n"},
+    # Beside what is included, by whatever name, and beside a program that no build has.
+    {"setup.py": EXTENSION + ONE, "main.cpp": LIBRARY + '#include "src/work.cpp"  // NOLINT(build/include)\n'},
+    {"setup.py": EXTENSION + ONE, "main.cpp": '#define WORK "src/wo" "rk.cpp"\n#include WORK\n' + LIBRARY},
+    {"setup.py": EXTENSION + ONE, "main.cpp": LIBRARY, "bench/bench.cpp": "int\nmain (int, char **) {}\n"},
+    # Where nothing is loaded, and where the build is another one.
+    {"setup.py": EXTENSION + ONE, "main.cpp": "// No PYBIND11 here.\nvoid other();\n"},
+    {"setup.py": "from skbuild import setup\nmain = MarkdownExtension('main.cpp')\n", "main.cpp": LIBRARY},
+    {"CMakeLists.txt": "add_library(ext MODULE main.cpp src/work.${EXT})\n", "main.cpp": LIBRARY},
+    # A program that no build has is built by hand.
     {"CMakeLists.txt": "add_library(other other.cpp)\n", "other.cpp": "int other;\n"},
 ]
 LEFT = [
@@ -79,9 +90,8 @@ LEFT = [
     {"app.pro": "SOURCES += main.cpp\n"},
     {"Makefile": "app: main.o\n\tc++ -o app main.o\n"},
     {"BUILD": 'cc_binary(name = "app", srcs = ["main.cpp"])\n'},
-    # What lies beside a library that is built.
-    {"setup.py": "from torch.utils.cpp_extension import CUDAExtension\nCUDAExtension('ext', ['main.cpp'])\n",
-     "main.cpp": LIBRARY},
+    # What lies beside an extension that is built.
+    {"setup.py": EXTENSION + ONE, "main.cpp": LIBRARY},
     {"CMakeLists.txt": APP, "plot.py": "rows = [row[0] for row in table]\nname = '*.csv'\n"},
 ]
 

@@ -210,7 +210,9 @@ FILES = [
     ({"main.cpp": IDLE, "setup.py": "import os, re\nfrom setuptools import setup, find_packages\nsetup(packages=find_packages())\n"}, NONE),
     *(({"main.cpp": IDLE, "setup.py": f"from setuptools import setup\n{text}\n"}, set(LINES.values()))
       for text in ("from setuptools import Extension", "setup(ext_modules=listed())", "setup(cmdclass={'build': Own})", "import os, subprocess",
-                   "  from torch.utils import cpp_extension", "from skbuild import setup", "os.system('make')", "import ours")),
+                   "  from torch.utils import cpp_extension", "from skbuild import setup", "os.system('make')", "import ours",
+                   "from os import system\nsystem('make')", "setup(package_data={'work': ['work.so']})")),
+    ({"main.cpp": IDLE, "setup.py": "from setuptools import setup\nsetup()\n", "setup.cfg": "[options]\ncmdclass = build_ext = tools.Build\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "python/setup.py": "setup(ext_modules=[])  # and so on ...\n"}, NONE),
     ({"main.cpp": IDLE, "python/setup.py": "setup(sources=['../work.cpp'])\n"}, set(LINES.values())),
     ({"main.cpp": IDLE, "python/setup.py": "setup()\n", "python/bind.cpp": "PYBIND11_MODULE(m, n) {}\n"}, NONE),

@@ -287,9 +287,10 @@ private:
         begin = i + 1;
       }
     }
-    // Of two the index counts, of whatever kind.
+    // Of a kind and an index the latter counts.
     if (arguments.size() > 1)
-      return arguments.size() == 2 && isFirst(arguments[1], names);
+      return arguments.size() == 2 && !arguments[0].empty() &&
+             !llvm::isDigit(arguments[0][0].front()) && isFirst(arguments[1], names);
     if (ways.size() > 1)
       return llvm::all_of(ways, [&](WordList way) { return isFirst(way, names); });
     return isFirstConstant(ways.front()) || isFirstName(ways.front(), names);

@@ -50,16 +50,20 @@ bool compilesNothing(const std::string &text) {
   });
 }
 
-// A setup.py that only names what is there: no extension, no command of its own.
-bool runsNothing(StringRef text) {
+// A setup.py that only names what is there: no extension, no command of its own. `settings`: of the
+// setup.cfg beside it.
+bool runsNothing(StringRef text, StringRef settings) {
   static const llvm::StringSet<> kImported{"setuptools", "distutils", "os",      "sys",       "io",
                                            "re",         "codecs",    "pathlib", "glob",      "ast",
                                            "json",       "typing",    "pip",     "__future__"};
   if (!text.contains("setup(") ||
       containsOne(text,
-                  {"xtension", "sources", "ext_modules", "ext_package", "cmdclass", "cffi_modules",
-                   "setup_requires", "distutils.", "os.system", "os.popen", "os.spawn", "os.exec",
-                   "import_module", "__import__", "subprocess", "cmake"}))
+                  {"xtension",     "sources",        "ext_modules",   "ext_package", "cmdclass",
+                   "cffi_modules", "setup_requires", "distutils.",    "os.system",   "os.popen",
+                   "os.spawn",     "os.exec",        "import_module", "exec(",       "distclass",
+                   "runpy",        "from os import", ".so'",          ".so\"",       "__import__",
+                   "subprocess",   "cmake"}) ||
+      containsOne(settings, {"cmdclass", "setup_requires", "ext_modules", "build_ext"}))
     return false;
   return llvm::all_of(llvm::split(text, '\n'), [](StringRef line) {
     line = line.ltrim();
@@ -75,7 +79,9 @@ bool runsNothing(StringRef text) {
 bool makesPackage(const std::string &script) {
   const std::string text = textOf(script);
   const StringRef name = llvm::sys::path::filename(script);
-  return name == "setup.py"         ? !runsNothing(text)
+  llvm::SmallString<128> settings(llvm::sys::path::parent_path(script));
+  llvm::sys::path::append(settings, "setup.cfg");
+  return name == "setup.py"         ? !runsNothing(text, textOf(settings.str().str()))
          : name == "pyproject.toml" ? !compilesNothing(text)
                                     : true;
 }

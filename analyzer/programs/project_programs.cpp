@@ -126,9 +126,10 @@ bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, u
   Project *project = projectOf(file);
   if (!project)
     return true;
-  const bool is_unbuilt = !is_built && (project->package ? project->package->isUnbuilt(path)
-                                                         : project->unbuilt.contains(path));
-  return !is_unbuilt && (!project->called || project->called->isReachable(path, line, by_name));
+  if (project->package)
+    return is_built || !project->package->isUnbuilt(path);
+  return !project->called || ((is_built || !project->unbuilt.contains(path)) &&
+                              project->called->isReachable(path, line, by_name));
 }
 
 bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, StringRef name) {

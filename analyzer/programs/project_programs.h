@@ -27,8 +27,8 @@ public:
   // Whether it is a part of a program of the project, which others may use as a library too.
   bool isOfProgram(const std::string &file);
   // Whether a program of the project around `file` may come to the function around a line of
-  // `path`; true where others may call it. `by_name`: as in CalledCode. `is_built`: a build says so
-  // that is not read here.
+  // `path`; true where others may call it, unless it is of a package and no build takes it.
+  // `by_name`: as in CalledCode. `is_built`: a build says so that is not read here.
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
               llvm::StringRef by_name, bool is_built);
 

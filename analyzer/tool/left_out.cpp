@@ -90,7 +90,7 @@ std::vector<std::string> notesOf(const LeftOut &left_out) {
   };
   add(left_out.by_use, "they need a device or stream that no file of the program chooses");
   add(left_out.wanted, "waits and places of data that the program wants as they are");
-  add(left_out.uncalled, "in code that no program of the project calls");
+  add(left_out.uncalled, "in code that no program of the project calls, or no build takes");
   return notes;
 }
 

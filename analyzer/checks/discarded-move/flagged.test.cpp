@@ -84,3 +84,19 @@ void halve(torch::Tensor x, torch::Device device) {
   // CHECK: :[[@LINE+1]]:5: error: 'y.to(device, torch::kHalf)' moves nothing in place: {{.*}} [device-discarded-move]
   y.to(device, torch::kHalf);
 }
+
+// Options and another tensor have a dtype as well, and the current device may have changed.
+void similar(torch::Tensor x, torch::Tensor other, torch::Device device) {
+  auto y = x.to(other.device());
+  // CHECK: :[[@LINE+1]]:5: error: 'y.to(other)' moves nothing in place: {{.*}} [device-discarded-move]
+  y.to(other);
+  auto z = x.to(torch::kCUDA);
+  // CHECK: :[[@LINE+1]]:5: error: 'z.to(torch::kCUDA)' moves nothing in place: {{.*}} [device-discarded-move]
+  z.to(torch::kCUDA);
+  auto options = torch::TensorOptions().dtype(torch::kHalf).device(device);
+  auto w = x.to(device);
+  // CHECK: :[[@LINE+1]]:5: error: 'w.to(options)' moves nothing in place: {{.*}} [device-discarded-move]
+  w.to(options);
+  // CHECK: :[[@LINE+1]]:5: error: 'w.to(torch::TensorOptions().dtype(torch::kHalf).device(devi{{.*}} moves nothing in place: {{.*}} [device-discarded-move]
+  w.to(torch::TensorOptions().dtype(torch::kHalf).device(device));
+}

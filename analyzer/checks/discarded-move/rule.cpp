@@ -39,11 +39,21 @@ public:
   }
 
 private:
-  // The tensor lies on that device, and nothing else is asked for.
+  // The tensor lies on that device, and nothing else is asked for: a device without an index may be
+  // another one by now, options and tensors have a dtype.
   bool isThere(const Operation &move) {
     const Place &place = move.operands.front().value.place;
-    return !place.isUnknown() && place == move.target.place &&
-           program_.arguments(move.expr).size() <= 1;
+    if (place != move.target.place ||
+        !(place.is(Place::Kind::kOf) || place.is(Place::Kind::kFixed)))
+      return false;
+    const std::vector<Code> arguments = program_.arguments(move.expr);
+    if (arguments.size() != 1)
+      return false;
+    // Options are made of it on the way.
+    const std::vector<Code> made_of =
+        program_.receiver(arguments[0]) ? std::vector<Code>() : program_.arguments(arguments[0]);
+    const Code device = made_of.size() == 1 ? made_of[0] : arguments[0];
+    return program_.type(device) == Type::kDevice;
   }
 
   // A tensor that is made here for nothing but such moves: the first use of a device, or a

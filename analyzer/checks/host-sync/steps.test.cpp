@@ -3,7 +3,6 @@
 #include <cassert>
 #include <chrono>
 #include <stdexcept>
-#include <ATen/cuda/CUDAEvent.h>
 #include <torch/torch.h>
 
 void train(torch::data::DataLoader &loader, torch::nn::Linear model, torch::Device device) {
@@ -69,16 +68,6 @@ double measured(torch::nn::Linear model, torch::Tensor x, bool on_device) {
     x = model->forward(x);
   }
   return seconds;
-}
-
-// An event waits for no more than is needed.
-torch::Tensor awaited(torch::nn::Linear model, torch::Tensor x, at::cuda::CUDAEvent &done) {
-  for (int i = 0; i < 3; ++i) {
-    x = model->forward(x.cuda());
-    done.record();
-    done.synchronize();
-  }
-  return x;
 }
 
 // One copy would read all of them; what a macro does, it does everywhere.

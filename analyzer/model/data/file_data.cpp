@@ -1,7 +1,6 @@
 #include "analyzer/model/data/file_data.h"
 
 #include "analyzer/ast/torch_api.h"
-#include "analyzer/model/data/last_values.h"
 #include "analyzer/model/model.h"
 
 #include <map>
@@ -72,7 +71,7 @@ private:
       add({function, {}}, Place::unknown());
     else
       for (const Operation &operation : facts->operations)
-        addOperation(function, operation, *facts);
+        addOperation(function, operation);
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (!method || !method->isVirtual())
       return;
@@ -85,8 +84,7 @@ private:
     }
   }
 
-  void addOperation(const FunctionDecl *function, const Operation &operation,
-                    const FunctionFacts &facts) {
+  void addOperation(const FunctionDecl *function, const Operation &operation) {
     const Place &place = operation.result.place;
     if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda) {
       add({function, {}}, place);
@@ -95,7 +93,7 @@ private:
       // `x = torch::Tensor()` gives it none.
       const bool is_emptied = place.is(Place::Kind::kNone) && !operation.operands.empty() &&
                               isEmptyObject(exprOf(operation.operands[0].expr));
-      if (is_emptied || isReplaced(operation, facts, model_.context()))
+      if (is_emptied)
         return;
       // A member of a member is one of that as well: `pair.first`.
       for (Path path = *operation.path; !path.fields.empty(); path.fields.pop_back())
