@@ -20,29 +20,12 @@ using llvm::StringRef;
 namespace {
 
 constexpr std::size_t kMaxPatterns = 1'000;
-constexpr std::size_t kMaxRead = std::size_t{64} << 20; // of what is no code
 constexpr std::size_t kMaxName = 4'096;
 constexpr std::size_t kMaxEnd = 64;
 constexpr StringRef kExtensions[] = {".cpp", ".cc", ".cxx", ".c++", ".cu", ".c"};
 
 bool says(StringRef text, std::initializer_list<StringRef> parts) {
   return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
-}
-
-// Without what stands behind `#`, where that begins a comment.
-std::string withoutComments(StringRef text) {
-  std::string plain;
-  for (const StringRef line : llvm::split(text, '\n')) {
-    std::size_t end = 0;
-    bool is_quoted = false;
-    for (; end < line.size(); ++end) {
-      is_quoted ^= line[end] == '"';
-      if (line[end] == '#' && !is_quoted && (end == 0 || llvm::isSpace(line[end - 1])))
-        break;
-    }
-    plain += line.take_front(end).str() + "\n";
-  }
-  return plain;
 }
 
 // With their folders, and with what is left to be filled in.
@@ -367,6 +350,12 @@ llvm::StringSet<> PackageSources::findUnbuilt() {
         return {};
   }
   return builds_library ? unbuilt : llvm::StringSet<>();
+}
+
+bool PackageSources::namesDevices() {
+  if (!names_devices_)
+    names_devices_ = analyzer::namesDevices(files_);
+  return *names_devices_;
 }
 
 } // namespace devsan::analyzer

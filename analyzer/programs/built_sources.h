@@ -63,6 +63,7 @@ class PackageSources {
 public:
   explicit PackageSources(ProjectFiles files) : files_(std::move(files)), sources_(files_) {}
   bool isUnbuilt(llvm::StringRef source);
+  bool namesDevices();
 
 private:
   llvm::StringSet<> findUnbuilt();
@@ -70,6 +71,7 @@ private:
   ProjectFiles files_;
   BuiltSources sources_;
   std::optional<llvm::StringSet<>> unbuilt_;
+  std::optional<bool> names_devices_;
 };
 
 } // namespace devsan::analyzer

@@ -3,6 +3,7 @@
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/words.h"
+#include "core/system/whole_file.h"
 #include "core/text/toml_text.h"
 
 #include <llvm/ADT/ArrayRef.h>
@@ -189,6 +190,35 @@ ProjectFiles filesBelow(const std::string &root) {
     return files.code.size() <= kMaxProjectFiles;
   });
   return files;
+}
+
+bool namesDevices(const ProjectFiles &files) {
+  const auto isOfDevices = [](StringRef word) {
+    const std::string lower = word.lower();
+    return containsOne(lower, {"cuda", "gpu", "device", "rocm", "accelerator"}) ||
+           llvm::is_contained({"hip", "xpu", "mps", "npu", "tpu"}, StringRef(lower));
+  };
+  const auto isSaidIn = [&](StringRef text) {
+    return llvm::any_of(runsOf(text, [](char c) { return llvm::isAlnum(c) || c == '_'; }),
+                        isOfDevices);
+  };
+  for (const std::string &path : files.code)
+    if (isCudaFile(path) || llvm::any_of(wordsOf(textOf(path)), isOfDevices))
+      return true;
+  for (const std::string &path : files.builds)
+    if (isSaidIn(withoutComments(textOf(path))))
+      return true;
+  std::size_t count = 0, read = 0;
+  for (const auto &other : files.others)
+    for (const std::string &path : other.getValue()) {
+      if (++count > kMaxOtherFiles || read > kMaxRead)
+        return true;
+      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
+      read += text.size();
+      if (!StringRef(text).contains('\0') && isSaidIn(text))
+        return true;
+    }
+  return false;
 }
 
 } // namespace devsan::analyzer

@@ -12,14 +12,19 @@ namespace devsan::analyzer {
 
 // More files than a program without devices has: nobody waits for them to be read.
 constexpr std::size_t kMaxProjectFiles = 5'000;
-constexpr std::size_t kMaxOtherFiles = 2'000;  // that are no code
-constexpr std::size_t kMaxOtherSize = 1 << 20; // of each; larger ones are data
+constexpr std::size_t kMaxOtherFiles = 2'000;           // that are no code
+constexpr std::size_t kMaxOtherSize = 1 << 20;          // of each; larger ones are data
+constexpr std::size_t kMaxRead = std::size_t{64} << 20; // of these, all in all
 
 struct ProjectFiles {
   std::vector<std::string> code, builds, packages;  // `packages`: the scripts that make them
   llvm::StringMap<std::vector<std::string>> others; // by their names, which code may include
 };
 ProjectFiles filesBelow(const std::string &root);
+
+// Whether code outside of comments, a script or a document has a word of devices. Those who use a
+// package without any have none in mind.
+bool namesDevices(const ProjectFiles &files);
 
 // Whether the sources of the whole project may belong to the package that a script makes.
 bool reaches(const std::string &script, const std::string &root);

@@ -138,9 +138,11 @@ bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, St
 }
 
 DeviceUse ProjectPrograms::useAround(const std::string &file) {
-  const Project *project = projectOf(file);
+  Project *project = projectOf(file);
   if (!project)
     return DeviceUse::all();
+  if (project->package && !project->package->namesDevices())
+    return {};
   if (project->programs.empty())
     return project->use;
   const auto found = project->by_path.find(file);
@@ -270,6 +272,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
     of_all = of_all | file.words.use;
   if ((has_main || is_plugin) && !is_library)
     project.use = of_all;
+  if (!of_all.any && !packages.empty() && !namesDevices(below))
+    project.use = {};
   if (!of_all.any && !is_library)
     return project;
   std::size_t links = 0;

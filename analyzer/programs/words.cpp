@@ -49,6 +49,21 @@ std::vector<StringRef> runsOf(StringRef text, llvm::function_ref<bool(char)> bel
   return runs;
 }
 
+std::string withoutComments(StringRef text) {
+  std::string plain;
+  for (const StringRef line : llvm::split(text, '\n')) {
+    std::size_t end = 0;
+    bool is_quoted = false;
+    for (; end < line.size(); ++end) {
+      is_quoted ^= line[end] == '"';
+      if (line[end] == '#' && !is_quoted && (end == 0 || llvm::isSpace(line[end - 1])))
+        break;
+    }
+    plain += line.take_front(end).str() + "\n";
+  }
+  return plain;
+}
+
 bool namesLibrary(StringRef text) {
   constexpr StringRef kNames[] = {"PYBIND11_MODULE", "TORCH_LIBRARY", "NB_MODULE",
                                   "BOOST_PYTHON_MODULE", "PyInit_"};

@@ -1,6 +1,7 @@
 // The words of code, of C++ or of a build, without a parse.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -18,5 +19,8 @@ std::vector<llvm::StringRef> runsOf(llvm::StringRef text, llvm::function_ref<boo
 
 // What a library of Python or of operators begins with.
 bool namesLibrary(llvm::StringRef text);
+
+// Of a build or a script, without what stands behind `#`, where that begins a comment.
+std::string withoutComments(llvm::StringRef text);
 
 } // namespace devsan::analyzer
