@@ -43,10 +43,14 @@ std::vector<Include> includesOf(const std::string &file) {
     line = line.ltrim();
     if (!line.consume_front("include"))
       continue;
+    const bool may_be_macro = line.starts_with(" ") || line.starts_with("\t");
     line = line.ltrim();
     const bool angled = line.consume_front("<");
-    if (!angled && !line.consume_front("\""))
+    if (!angled && !line.consume_front("\"")) {
+      if (may_be_macro && !line.empty() && (llvm::isAlpha(line.front()) || line.front() == '_'))
+        includes.push_back({"", false});
       continue;
+    }
     const StringRef spelled = line.take_until([&](char c) { return c == (angled ? '>' : '"'); });
     includes.push_back({withSlashes(spelled.str()), angled});
   }

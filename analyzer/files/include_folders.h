@@ -10,7 +10,7 @@
 namespace devsan::analyzer {
 
 struct Include {
-  std::string spelling;
+  std::string spelling; // empty where a macro stands for it
   bool angled;
 };
 

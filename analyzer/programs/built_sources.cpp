@@ -1,9 +1,9 @@
 #include "analyzer/programs/built_sources.h"
 
+#include "analyzer/files/include_folders.h"
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
 #include "analyzer/programs/words.h"
-#include "core/system/whole_file.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -21,12 +21,8 @@ namespace {
 
 constexpr std::size_t kMaxPatterns = 1'000;
 constexpr std::size_t kMaxName = 4'096;
-constexpr std::size_t kMaxEnd = 64;
+constexpr std::size_t kMaxEnd = 64; // of a name
 constexpr StringRef kExtensions[] = {".cpp", ".cc", ".cxx", ".c++", ".cu", ".c"};
-
-bool says(StringRef text, std::initializer_list<StringRef> parts) {
-  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
-}
 
 // With their folders, and with what is left to be filled in.
 std::vector<StringRef> wordsIn(StringRef text) {
@@ -35,8 +31,8 @@ std::vector<StringRef> wordsIn(StringRef text) {
 }
 
 bool startsCompiler(StringRef text) {
-  return says(text, {"g++", "clang++", "c++ ", "nvcc", "hipcc", "gcc", "CXX", "CC)", "emcc", "icpx",
-                     "cl.exe", "cl /", "ompile", "cpp_extension", "uild"});
+  return containsOne(text, {"g++", "clang++", "c++ ", "nvcc", "hipcc", "gcc", "CXX", "CC)", "emcc",
+                            "icpx", "cl.exe", "cl /", "ompile", "cpp_extension", "uild"});
 }
 
 // Builds whose words say too little: they take whatever lies in some folder.
@@ -81,21 +77,15 @@ BuiltSources::BuiltSources(const ProjectFiles &files) {
 }
 
 void BuiltSources::addOthers(const ProjectFiles &files) {
-  std::size_t count = 0, read = 0;
-  for (const auto &other : files.others)
-    for (const std::string &path : other.getValue()) {
-      takes_all_ |= ++count > kMaxOtherFiles || read > kMaxRead || isOtherBuild(other.getKey());
-      if (takes_all_)
-        return;
-      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      read += text.size();
-      if (StringRef(text).contains('\0'))
-        continue;
-      const bool may_compile = mayCompile(path) || other.getKey().ends_with(".pri");
-      if (may_compile && startsCompiler(text))
-        addScript(withoutComments(text));
-      addNames(text, "");
-    }
+  takes_all_ |= !readOthers(files, [&](const std::string &path, StringRef text) {
+    const StringRef name = llvm::sys::path::filename(path);
+    if (isOtherBuild(name))
+      return false;
+    if ((mayCompile(path) || name.ends_with(".pri")) && startsCompiler(text))
+      addScript(withoutComments(text));
+    addNames(text, "");
+    return !takes_all_;
+  });
 }
 
 void BuiltSources::addIncludes(StringRef path, llvm::ArrayRef<std::string> includes) {
@@ -118,14 +108,15 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
   const std::string lower = StringRef(plain).lower();
   // These compute names, or take folders as they are.
   takes_all_ |=
-      says(lower, {"aux_source_directory", "ament_auto_add", "transform", "string(replace", "vpath",
-                   "patsubst", "addprefix", "addsuffix", "notdir", "shell find"});
+      containsOne(lower, {"aux_source_directory", "ament_auto_add", "transform", "string(replace",
+                          "vpath", "patsubst", "addprefix", "addsuffix", "notdir", "shell find"});
   if (is_cmake || name.ends_with(".cmake")) {
     // Whoever calls them may lie anywhere.
-    const bool has_functions = says(lower, {"macro(", "function("});
+    const bool has_functions = containsOne(lower, {"macro(", "function("});
     for (const StringRef word : wordsIn(plain))
       if (word.contains('*'))
-        addPattern(word, is_cmake && !has_functions ? folder : "", says(lower, {"glob_recurse"}));
+        addPattern(word, is_cmake && !has_functions ? folder : "",
+                   containsOne(lower, {"glob_recurse"}));
       else
         takes_all_ |= composesSource(word);
     addNames(plain, is_cmake && !has_functions ? folder : "");
@@ -152,8 +143,8 @@ void BuiltSources::addPython(StringRef text, StringRef folder) {
     computes_names_ |= composesSource(word) ||
                        (word != "c" && llvm::is_contained(kExtensions, ("." + word).str()));
   }
-  computes_names_ |= says(text, {"listdir", "iterdir", "scandir", "walk(", "glob(", "findall(",
-                                 "ls-files", "_hip.", "hipify"});
+  computes_names_ |= containsOne(text, {"listdir", "iterdir", "scandir", "walk(", "glob(",
+                                        "findall(", "ls-files", "_hip.", "hipify"});
   makes_extension_ |= makes_extension;
   takes_all_ |= makes_extension_ && computes_names_;
   if (makes_extension && names_source_)
@@ -188,7 +179,7 @@ void BuiltSources::addScript(StringRef text) {
     const auto [target, sources] = line.split(':');
     takes_all_ |= target.rtrim().ends_with("%") && !sources.empty();
   }
-  takes_all_ |= says(text, {"\ninclude ", "\n-include ", "\nsinclude "});
+  takes_all_ |= containsOne(text, {"\ninclude ", "\n-include ", "\nsinclude "});
 }
 
 // Of a makefile: `work.o`, `work.cpp.o`; implicit rules make `work` of work.cpp.
@@ -321,23 +312,16 @@ bool PackageSources::isUnbuilt(StringRef source) {
 
 llvm::StringSet<> PackageSources::findUnbuilt() {
   sources_.addOthers(files_);
-  std::vector<std::string> texts;
-  for (const std::string &path : files_.code) {
-    texts.push_back(textOf(path));
-    for (StringRef line : llvm::split(texts.back(), '\n')) {
-      line = line.ltrim();
-      if (!line.consume_front("#") || !(line = line.ltrim()).consume_front("include"))
-        continue;
-      line = line.ltrim();
-      if (!line.consume_front("\"") && !line.consume_front("<"))
-        return {}; // a macro says which
-      const StringRef name = line.take_until([](char c) { return c == '"' || c == '>'; });
-      sources_.addIncludes(path, {withSlashes(name.str())});
+  for (const std::string &path : files_.code)
+    for (const Include &include : includesOf(path)) {
+      if (include.spelling.empty())
+        return {};
+      sources_.addIncludes(path, {include.spelling});
     }
-  }
   llvm::StringSet<> unbuilt;
   bool builds_library = false;
-  for (const auto &[path, text] : llvm::zip_equal(files_.code, texts)) {
+  for (const std::string &path : files_.code) {
+    const std::string text = textOf(path);
     if (sources_.mayBuild(path)) {
       builds_library |= !isHeader(path) && namesLibrary(text);
       continue;

@@ -6,6 +6,8 @@
 // NONE: findings left out: they need a device or stream that no file of the program chooses
 // RUN: rm -rf %t.code && cp -r %t %t.code && echo 'torch::Device of(torch::Tensor x) { return x.device(); }' >> %t.code/ops.cpp
 // RUN: not %{check} %t.code/ops.cpp -- -isystem %mock | FileCheck %s
+// RUN: rm -rf %t.kind && cp -r %t %t.kind && echo 'torch::Tensor of(torch::Tensor x) { return x.to(torch::kMPS); }' >> %t.kind/ops.cpp
+// RUN: not %{check} %t.kind/ops.cpp -- -isystem %mock | FileCheck %s
 // RUN: rm -rf %t.kernel && cp -r %t %t.kernel && touch %t.kernel/kernel.cu
 // RUN: not %{check} %t.kernel/ops.cpp -- -isystem %mock | FileCheck %s
 // RUN: rm -rf %t.script && cp -r %t %t.script && echo 'print(ops.scaled(x.to("cuda:0")))' > %t.script/use.py

@@ -2,6 +2,7 @@
 
 #include "analyzer/files/source_files.h"
 #include "analyzer/programs/build_scripts.h"
+#include "analyzer/programs/device_names.h"
 #include "analyzer/programs/words.h"
 #include "core/system/whole_file.h"
 #include "core/text/toml_text.h"
@@ -25,10 +26,6 @@ namespace {
 bool isOfPackage(StringRef path) {
   const StringRef name = llvm::sys::path::filename(path);
   return name == "setup.py" || name == "pyproject.toml" || name == "conanfile.py";
-}
-
-bool containsOne(StringRef text, llvm::ArrayRef<StringRef> parts) {
-  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
 }
 
 // Of a pyproject.toml: a package of nothing but Python, or settings of tools alone.
@@ -192,33 +189,39 @@ ProjectFiles filesBelow(const std::string &root) {
   return files;
 }
 
+bool readOthers(const ProjectFiles &files,
+                llvm::function_ref<bool(const std::string &path, StringRef text)> read) {
+  std::size_t count = 0, size = 0;
+  for (const auto &other : files.others)
+    for (const std::string &path : other.getValue()) {
+      if (++count > kMaxOtherFiles || size > kMaxRead)
+        return false;
+      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
+      size += text.size();
+      if (!StringRef(text).contains('\0') && !read(path, text))
+        return false;
+    }
+  return true;
+}
+
 bool namesDevices(const ProjectFiles &files) {
   const auto isOfDevices = [](StringRef word) {
     const std::string lower = word.lower();
-    return containsOne(lower, {"cuda", "gpu", "device", "rocm", "accelerator"}) ||
-           llvm::is_contained({"hip", "xpu", "mps", "npu", "tpu"}, StringRef(lower));
+    return containsOne(lower, {"cuda", "gpu", "tpu", "device", "rocm", "accelerator"}) ||
+           kindsBesideCuda().contains(lower) || isKindBesideCuda(word);
   };
   const auto isSaidIn = [&](StringRef text) {
     return llvm::any_of(runsOf(text, [](char c) { return llvm::isAlnum(c) || c == '_'; }),
                         isOfDevices);
   };
-  for (const std::string &path : files.code)
-    if (isCudaFile(path) || llvm::any_of(wordsOf(textOf(path)), isOfDevices))
-      return true;
-  for (const std::string &path : files.builds)
-    if (isSaidIn(withoutComments(textOf(path))))
-      return true;
-  std::size_t count = 0, read = 0;
-  for (const auto &other : files.others)
-    for (const std::string &path : other.getValue()) {
-      if (++count > kMaxOtherFiles || read > kMaxRead)
-        return true;
-      const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      read += text.size();
-      if (!StringRef(text).contains('\0') && isSaidIn(text))
-        return true;
-    }
-  return false;
+  return llvm::any_of(files.code,
+                      [&](const std::string &path) {
+                        return isCudaFile(path) || llvm::any_of(wordsOf(textOf(path)), isOfDevices);
+                      }) ||
+         llvm::any_of(
+             files.builds,
+             [&](const std::string &path) { return isSaidIn(withoutComments(textOf(path))); }) ||
+         !readOthers(files, [&](const std::string &, StringRef text) { return !isSaidIn(text); });
 }
 
 } // namespace devsan::analyzer

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -21,6 +22,10 @@ struct ProjectFiles {
   llvm::StringMap<std::vector<std::string>> others; // by their names, which code may include
 };
 ProjectFiles filesBelow(const std::string &root);
+
+// What is no code, as long as `read` wants more. False where it does not, or there is too much.
+bool readOthers(const ProjectFiles &files,
+                llvm::function_ref<bool(const std::string &path, llvm::StringRef text)> read);
 
 // Whether code outside of comments, a script or a document has a word of devices. Those who use a
 // package without any have none in mind.

@@ -64,10 +64,13 @@ std::string withoutComments(StringRef text) {
   return plain;
 }
 
+bool containsOne(StringRef text, llvm::ArrayRef<StringRef> parts) {
+  return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
+}
+
 bool namesLibrary(StringRef text) {
-  constexpr StringRef kNames[] = {"PYBIND11_MODULE", "TORCH_LIBRARY", "NB_MODULE",
-                                  "BOOST_PYTHON_MODULE", "PyInit_"};
-  return llvm::any_of(kNames, [&](StringRef name) { return text.contains(name); });
+  return containsOne(
+      text, {"PYBIND11_MODULE", "TORCH_LIBRARY", "NB_MODULE", "BOOST_PYTHON_MODULE", "PyInit_"});
 }
 
 bool isIdentifier(StringRef word) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -16,6 +17,8 @@ std::vector<llvm::StringRef> wordsOf(llvm::StringRef text);
 
 // The longest runs of characters that belong to a name, of whatever kind.
 std::vector<llvm::StringRef> runsOf(llvm::StringRef text, llvm::function_ref<bool(char)> belongs);
+
+bool containsOne(llvm::StringRef text, llvm::ArrayRef<llvm::StringRef> parts);
 
 // What a library of Python or of operators begins with.
 bool namesLibrary(llvm::StringRef text);

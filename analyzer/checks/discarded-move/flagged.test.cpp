@@ -78,6 +78,7 @@ struct Derived : torch::Tensor {
   // CHECK: :[[@LINE+1]]:37: error: 'to(device)' moves nothing in place: {{.*}} [device-discarded-move]
   void move(torch::Device device) { to(device); }
 };
+
 // It is there, but of another type.
 void halve(torch::Tensor x, torch::Device device) {
   auto y = x.to(device);
