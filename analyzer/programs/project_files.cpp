@@ -207,7 +207,7 @@ bool readOthers(const ProjectFiles &files,
 bool namesDevices(const ProjectFiles &files) {
   const auto isOfDevices = [](StringRef word) {
     const std::string lower = word.lower();
-    return containsOne(lower, {"cuda", "gpu", "tpu", "device", "rocm", "accelerator"}) ||
+    return containsOne(lower, {"cuda", "gpu", "device", "rocm", "accelerator"}) || lower == "tpu" ||
            kindsBesideCuda().contains(lower) || isKindBesideCuda(word);
   };
   const auto isSaidIn = [&](StringRef text) {
