@@ -3,6 +3,7 @@
 #include "analyzer/files/source_files.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ TEST(Explanation, SaysWhatThePredictedFindingIsAbout) {
   finding.op = "aten::to";
   finding.from = "cuda:1";
   finding.to = "cpu";
-  EXPECT_THAT(explanation(finding, {.tool = "devsan check"}),
+  EXPECT_THAT(explanation(finding, {.tool = "devsan check", .subject = "1 file"}),
               AllOf(HasSubstr("operator: aten::to\nfrom, to: cuda:1, cpu\n"),
                     Not(HasSubstr("whose:")), Not(HasSubstr("costs:"))));
 }

@@ -306,9 +306,9 @@ private:
   struct Read {
     const Operation *operation;
     Loop loop;
-    std::optional<Path> tensor; // of which it is an element, or the whole
+    std::optional<Path> tensor = {}; // of which it is an element, or the whole
     bool is_element = false;
-    std::optional<Path> source;
+    std::optional<Path> source = {};
   };
 
   const std::vector<Read> &reads() {
