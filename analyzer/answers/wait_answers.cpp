@@ -82,6 +82,12 @@ bool consumes(llvm::ArrayRef<const Expr *> arguments) {
   });
 }
 
+// What only hands on data that it holds: an IValue, a tuple of these.
+bool holdsValues(const CXXRecordDecl *record) {
+  const auto *space = dyn_cast<NamespaceDecl>(record->getEnclosingNamespaceContext());
+  return record->getName() == "IValue" || (space && space->getName() == "ivalue");
+}
+
 // Whether a call gives the device something to do, other than to hand a result to the host.
 bool givesWork(const CallExpr *call, bool takes_read) {
   const FunctionDecl *callee = call->getDirectCallee();
@@ -100,6 +106,8 @@ bool givesWork(const CallExpr *call, bool takes_read) {
     return !isAtHand(callee) || llvm::any_of(arguments.drop_front(!object), takesData);
   if (callee->getOverloadedOperator() == OO_LessLess) // prints it
     return false;
+  if (isLibraryDecl(callee) && method && holdsValues(method->getParent()))
+    return !consumes(arguments);
   if (isLibraryDecl(callee))
     return !method || !method->isConst() || derivesFromModule(method->getParent()) ||
            !consumes(arguments) || callee->getOverloadedOperator() == OO_Call;

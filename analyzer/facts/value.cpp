@@ -97,6 +97,13 @@ Place join(const Place &a, const Place &b) {
     return a;
   if (b.isSpelledDevice() && a.is(Place::Kind::kHost))
     return b;
+  if (Place any = a; a.is(Place::Kind::kElsewhere) && a.call != b.call) {
+    any.call = b.call;
+    if (any == b) {
+      any.call = {};
+      return any;
+    }
+  }
   Place either = Place::unknown();
   either.on_device = a.isNamedDevice() || b.isNamedDevice();
   return either;

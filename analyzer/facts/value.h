@@ -49,6 +49,7 @@ struct Place {
   // Of one that is not spelled: on some way it is a device that the program names, or lets run time
   // choose.
   bool on_device = false;
+  Code call = {}; // kElsewhere: the call that returned it; none where it may be one of several
 
   static Place none() { return {}; }
   static Place defaultHost() { return {Kind::kDefaultHost, {}, -1, {}}; }
@@ -57,6 +58,9 @@ struct Place {
   static Place chosen() { return {Kind::kUnknown, {}, -1, {}, true}; } // by run time
   static Place deviceOf(Path path) { return {Kind::kOf, {}, -1, std::move(path)}; }
   static Place elsewhere(Path path) { return {Kind::kElsewhere, {}, -1, std::move(path)}; }
+  static Place returnedBy(Variable function, Code call) {
+    return {Kind::kElsewhere, {}, -1, {function, {}}, false, call};
+  }
   // Of a device type's enumerator; `index` below 0 where none is given. CPU gives kHost, Meta (no
   // data) kUnknown.
   static Place named(std::string_view type, int index);

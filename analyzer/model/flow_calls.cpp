@@ -281,7 +281,7 @@ Value Flow::evaluateOther(const CallExpr *call, llvm::StringRef name, const Expr
     if (std::optional<Value> returned = returnedBy(callee, call, receiver))
       return *returned;
     result.place = callee && (holdsTensor(call->getType()) || isDevice(call->getType()))
-                       ? Place::elsewhere({callee->getCanonicalDecl(), {}})
+                       ? Place::returnedBy(callee->getCanonicalDecl(), call)
                        : Place::unknown();
     // What a lambda gives is not followed.
     const CXXRecordDecl *owner = callee ? ownerOf(callee) : nullptr;
@@ -299,6 +299,7 @@ std::optional<Value> Flow::returnedBy(const FunctionDecl *callee, const CallExpr
   if (!returned)
     return std::nullopt;
   Value value = *returned;
+  value.place.call = {}; // what it was given is not seen from here
   value.origins.clear();
   for (const Origin &origin : returned->origins)
     switch (origin.kind) {

@@ -141,10 +141,12 @@ bool Flow::moduleCall(const CallExpr *call, llvm::StringRef name, const Expr *re
                  facts_.value(receiver).place.onHost() && !result.place.maybeOffHost() &&
                  moduleState(module).tensors;
     const bool from_host = calls && result.place.onHost() && moduleState(module).tensors;
-    const std::optional<Value> returned =
-        from_host ? returnedBy(forwardOf(module, callee), call, receiver) : std::nullopt;
+    const FunctionDecl *forward = from_host ? forwardOf(module, callee) : nullptr;
+    const std::optional<Value> returned = returnedBy(forward, call, receiver);
     if (stays || (from_host && movesNothing(module)) || (returned && returned->place.onHost()))
       result.place = Place::host();
+    else if (forward && !returned && !isLibraryDecl(forward))
+      result.place = Place::returnedBy(forward->getCanonicalDecl(), call);
     else if (result.place.is(Place::Kind::kNone) || from_host)
       result.place = Place::unknown();
   } else if (calls && movesNothing(module) && together(arguments).place.onHost()) {

@@ -293,13 +293,17 @@ llvm::StringSet<> unbuiltSources(const ProjectFiles &files, llvm::ArrayRef<Devic
   for (std::size_t i = 0; i < files.code.size(); ++i)
     sources.addIncludes(files.code[i], words[i].includes);
   llvm::StringSet<> unbuilt;
-  bool builds_program = false;
-  for (std::size_t i = 0; i < files.code.size(); ++i)
-    if (sources.mayBuild(files.code[i]))
+  bool builds_program = false, builds_library = false, leaves_program = false;
+  for (std::size_t i = 0; i < files.code.size(); ++i) {
+    if (sources.mayBuild(files.code[i])) {
       builds_program |= words[i].has_main;
-    else
+      builds_library |= words[i].names_torch && !isHeader(files.code[i]);
+    } else {
       unbuilt.insert(files.code[i]);
-  return builds_program ? unbuilt : llvm::StringSet<>();
+      leaves_program |= words[i].has_main;
+    }
+  }
+  return builds_program || (builds_library && !leaves_program) ? unbuilt : llvm::StringSet<>();
 }
 
 bool PackageSources::isUnbuilt(StringRef source) {

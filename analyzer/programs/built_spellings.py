@@ -75,8 +75,10 @@ TAKEN = [
     {"setup.py": EXTENSION + ONE, "main.cpp": "// No PYBIND11 here.\nvoid other();\n"},
     {"setup.py": "from skbuild import setup\nmain = MarkdownExtension('main.cpp')\n", "main.cpp": LIBRARY},
     {"CMakeLists.txt": "add_library(ext MODULE main.cpp src/work.${EXT})\n", "main.cpp": LIBRARY},
-    # A program that no build has is built by hand.
+    # A program that no build has is built by hand, and so is what lies beside a library that has no tensors.
     {"CMakeLists.txt": "add_library(other other.cpp)\n", "other.cpp": "int other;\n"},
+    {"CMakeLists.txt": "add_library(net net.cpp)\n", "net.cpp": '#include "work.h"\nvoid net() { train(torch::ones({3})); }\n'},
+    {"CMakeLists.txt": "add_library(other other.cpp)\n", "other.cpp": "int other;\n", "main.cpp": "// None.\n"},
 ]
 LEFT = [
     {"CMakeLists.txt": APP},
@@ -92,6 +94,8 @@ LEFT = [
     {"BUILD": 'cc_binary(name = "app", srcs = ["main.cpp"])\n'},
     # What lies beside an extension that is built.
     {"setup.py": EXTENSION + ONE, "main.cpp": LIBRARY},
+    # What lies beside a library.
+    {"CMakeLists.txt": "add_library(net net.cpp)\n", "net.cpp": '#include "work.h"\nvoid net() { train(torch::ones({3})); }\n', "main.cpp": "// None.\n"},
     {"CMakeLists.txt": APP, "plot.py": "rows = [row[0] for row in table]\nname = '*.csv'\n"},
 ]
 

@@ -175,6 +175,9 @@ FILES = [
     ({"main.cpp": IDLE, "rest.cpp": CALLS.replace("other", "more")}, NONE),
     ({"main.cpp": IDLE, "test_train.cpp": "int main() { other(); }\n"}, TRAIN),
     ({"main.cpp": IDLE, "test_train.cpp": "#include <gtest/gtest.h>\nTEST(Train, Other) { other(); }\n"}, NONE),
+    ({"main.cpp": IDLE, "test/test_train.cpp": '#include <gtest/gtest.h>\n#include "fake.h"\n', "test/fake.h": MAIN + "struct Fake { Fake() { train(data()); } };\n"}, NONE),
+    ({"main.cpp": '#include "test/fake.h"\nint main() { Fake fake; }\n', "test/test_train.cpp": '#include <gtest/gtest.h>\n#include "fake.h"\n',
+      "test/fake.h": MAIN + "struct Fake { Fake() { train(data()); } };\n"}, TRAIN),
     ({"main.cpp": IDLE, "train.cpp": "#include <doctest.h>\nTEST_CASE() { other(); }\n"}, TRAIN),
     # What is not understood says all its words, and may hold main().
     ({"main.cpp": IDLE, "odd.cpp": MAIN + ODD + "train(data()); }\n"}, TRAIN),

@@ -65,18 +65,17 @@ private:
 
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::StringSet<> &unbuilt,
-                                         LiveTexts &live, bool has_examples) {
+                                         const llvm::StringSet<> &unit_tests, LiveTexts &live,
+                                         bool has_examples) {
   CalledCode called;
   bool has_main = false;
   std::size_t others = 0;
   walkProject(root, /*third_party=*/false, [&](const std::string &path) {
-    if (unbuilt.contains(path))
+    if (unbuilt.contains(path) || unit_tests.contains(path))
       return true;
     if (isCode(path)) {
       const std::string &text = live.of(path);
       const StringRef inside = StringRef(path).substr(root.size());
-      if (isUnitTest(inside, text))
-        return true;
       const CodeOutline outline = outlineOf(text);
       has_main |= !isHeader(path) && !(has_examples ? isOfExample : isOfTest)(inside) &&
                   llvm::any_of(outline.parts, [](const CodeOutline::Part &part) {
@@ -128,8 +127,13 @@ bool ProjectPrograms::mayRun(const std::string &file, const std::string &path, u
     return true;
   if (project->package)
     return is_built || !project->package->isUnbuilt(path);
-  return !project->called || ((is_built || !project->unbuilt.contains(path)) &&
-                              project->called->isReachable(path, line, by_name));
+  return (is_built || !project->unbuilt.contains(path)) &&
+         (!project->called || project->called->isReachable(path, line, by_name));
+}
+
+bool ProjectPrograms::isOfUnitTest(const std::string &file, const std::string &path) {
+  const Project *project = projectOf(file);
+  return project && project->unit_tests.contains(path);
 }
 
 bool ProjectPrograms::mayCallBeside(const std::string &file, StringRef scope, StringRef name) {
@@ -201,6 +205,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
             add(path, /*is_header=*/true, deviceWordsIn(live.of(path)));
   project.link();
   project.findTorch();
+  project.findUnitTests(root, [&](const File &file) { return StringRef(live.written(file.path)); });
   // A build speaks of what lies below it, or of what it names; a script of anything.
   llvm::StringSet<> torch_folders, torch_names;
   for (const File &file : project.files)
@@ -257,7 +262,8 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
                              (!has_own_main && !is_plugin);
   project.has_callers = is_plugin || is_for_others;
   if (!project.has_callers)
-    project.called = readCalledCode(root, project.unbuilt, live, project.has_examples);
+    project.called =
+        readCalledCode(root, project.unbuilt, project.unit_tests, live, project.has_examples);
   if (project.called)
     project.dropUnreached([&](const File &file) { return live.of(file.path); });
   project.findGpus();
@@ -364,6 +370,23 @@ void ProjectPrograms::Project::findTorch() {
     for (const unsigned i : includers[found[next]])
       if (!std::exchange(files[i].words.names_torch, true))
         found.push_back(i);
+}
+
+// With what these alone include.
+void ProjectPrograms::Project::findUnitTests(StringRef root,
+                                             llvm::function_ref<StringRef(const File &)> text) {
+  std::vector<unsigned> includers(files.size()), found;
+  for (unsigned i = 0; i < files.size(); ++i) {
+    for (const unsigned other : files[i].includes)
+      ++includers[other];
+    if (isUnitTest(StringRef(files[i].path).substr(root.size()), text(files[i])))
+      found.push_back(i);
+  }
+  for (std::size_t next = 0; next < found.size(); ++next)
+    if (unit_tests.insert(files[found[next]].path).second)
+      for (const unsigned other : files[found[next]].includes)
+        if (--includers[other] == 0)
+          found.push_back(other);
 }
 
 // What is for others, itself or by a macro, where it has to do with tensors: a JSON library's own

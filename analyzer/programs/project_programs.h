@@ -32,6 +32,9 @@ public:
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
               llvm::StringRef by_name, bool is_built);
 
+  // Whether `path` is a test of units, or a header that such tests alone include.
+  bool isOfUnitTest(const std::string &file, const std::string &path);
+
   // Whether other code than the constructors of the class may call the method of this name.
   bool mayCallBeside(const std::string &file, llvm::StringRef scope, llvm::StringRef name);
 
@@ -53,6 +56,7 @@ private:
     bool has_examples = true;         // that show how to use what is for others
     std::optional<CalledCode> called; // where nobody else calls any of it
     llvm::StringSet<> unbuilt;        // sources
+    llvm::StringSet<> unit_tests;     // with what these alone include
     std::optional<PackageSources> package;
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;
@@ -61,6 +65,8 @@ private:
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void findTorch();
+    void findUnitTests(llvm::StringRef root,
+                       llvm::function_ref<llvm::StringRef(const File &)> text);
     void dropUnreached(llvm::function_ref<std::string(const File &)> live_text);
     void findGpus();
     void findNamedDevices();

@@ -57,6 +57,11 @@ LeftOut leaveOutByPrograms(ProjectPrograms &projects, const std::vector<CompileC
         ++left_out.uncalled;
         return true;
       }
+      // What it waits for, nobody else does.
+      if (finding.rule == "device-host-sync" && projects.isOfUnitTest(command.file, place.file)) {
+        ++left_out.wanted;
+        return true;
+      }
       if (context.needs == Needs::kNothing && !context.is_for_libraries)
         return false;
       if (!use)

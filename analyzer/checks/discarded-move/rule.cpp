@@ -42,18 +42,19 @@ private:
   // The tensor lies on that device, and nothing else is asked for: a device without an index may be
   // another one by now, options and tensors have a dtype.
   bool isThere(const Operation &move) {
-    const Place &place = move.operands.front().value.place;
-    if (place != move.target.place ||
-        !(place.is(Place::Kind::kOf) || place.is(Place::Kind::kFixed)))
+    const Place &place = move.operands.front().value.place, &target = move.target.place;
+    const bool is_told = place.is(Place::Kind::kOf) || place.is(Place::Kind::kFixed);
+    if (!(place.onHost() && target.onHost()) && !(is_told && place == target))
       return false;
     const std::vector<Code> arguments = program_.arguments(move.expr);
     if (arguments.size() != 1)
-      return false;
+      return arguments.empty(); // x.cpu()
     // Options are made of it on the way.
     const std::vector<Code> made_of =
         program_.receiver(arguments[0]) ? std::vector<Code>() : program_.arguments(arguments[0]);
     const Code device = made_of.size() == 1 ? made_of[0] : arguments[0];
-    return program_.type(device) == Type::kDevice;
+    const Type type = program_.type(device);
+    return type == Type::kDevice || (type == Type::kDeviceType && place.onHost());
   }
 
   // A tensor that is made here for nothing but such moves: the first use of a device, or a

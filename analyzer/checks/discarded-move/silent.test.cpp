@@ -17,6 +17,11 @@ torch::Tensor moved(torch::Tensor x, torch::nn::Linear model, torch::Device devi
   // It is there already.
   auto loss = (x * y).sum();
   loss.to(device);
+  z.cpu();
+  z.to(torch::kCPU);
+  if (y.is_cuda())
+    throw 1;
+  y.cpu();
   // Said to be meant.
   (void)x.to(device);
   std::ignore = x.to(device);

@@ -1,6 +1,7 @@
 // A wait for what was computed before an earlier wait finds nothing left to wait for: both are one finding.
 // RUN: not %devsan_check --torch=none %s -- -std=c++17 -isystem %mock | FileCheck %s --implicit-check-not='[device-'
 // RUN: not clang-tidy-22 --load=%plugin --checks=-*,device-host-sync --warnings-as-errors=* --quiet %s -- -std=c++17 -isystem %mock | FileCheck %s --implicit-check-not='[device-'
+#include <torch/script.h>
 #include <torch/torch.h>
 
 struct Meter {
@@ -44,6 +45,19 @@ void train(torch::Tensor a, torch::Tensor b, Net &net, torch::optim::SGD &optimi
       meter.add(a.cpu().numel());
     // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'b.cpu()' copies {{.*}} [device-host-sync
     meter.add(b.cpu().numel());
+  }
+}
+
+// Parts of one result.
+void parts(torch::jit::Module &net, torch::Tensor x) {
+  Meter meter;
+  for (int i = 0; i < 100; ++i) {
+    auto result = net.forward({x}).toTuple();
+    std::vector<torch::IValue> parts = result->elements();
+    // CHECK: :[[@LINE+1]]:{{[0-9]+}}: {{warning|error}}: 'parts[0].toTensor().cpu()' copies {{.*}} [device-host-sync
+    torch::Tensor policy = parts[0].toTensor().cpu();
+    torch::Tensor value = result->elements()[1].toTensor().cpu();
+    meter.add(policy.numel() + value.numel());
   }
 }
 

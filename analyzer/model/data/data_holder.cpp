@@ -8,12 +8,15 @@
 #include <clang/Index/USRGeneration.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringSwitch.h>
+#include <llvm/Support/Path.h>
 
 namespace devsan::analyzer {
 
 using namespace clang;
 
 namespace {
+
+constexpr int kWithoutParameters = -2; // -1 is all that a function returns
 
 // A tensor, a device or options, or one of the standard library's containers of tensors.
 bool holdsItself(QualType type) {
@@ -55,6 +58,22 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
     return std::nullopt;
   const FunctionDecl *written = writtenFunction(function), *body = nullptr;
   return named(written, written->hasBody(body) ? body : nullptr, parameter);
+}
+
+bool takesData(const CallExpr *call) {
+  return llvm::any_of(argumentsOf(call), [](const Expr *argument) {
+    return holdsTensor(argument->getType()) || namesDevice(argument->getType());
+  });
+}
+
+// Tells it from the other calls of that function.
+std::string placeIn(const CallExpr *call) {
+  const SourceManager &sources = call->getDirectCallee()->getASTContext().getSourceManager();
+  const auto [file, offset] = sources.getDecomposedExpansionLoc(call->getEndLoc());
+  const OptionalFileEntryRef entry = sources.getFileEntryRefForID(file);
+  return ("@" + (entry ? llvm::sys::path::filename(entry->getName()) : "") + ":" +
+          llvm::Twine(offset))
+      .str();
 }
 
 // Global, or a parameter of a lambda.
@@ -120,7 +139,16 @@ Place placeOf(const Path &path) {
 
 std::optional<DataHolder> holderOf(const Place &place) {
   const bool is_named = place.is(Place::Kind::kOf) || place.is(Place::Kind::kElsewhere);
-  return is_named ? holderOf(place.of) : std::nullopt;
+  std::optional<DataHolder> holder = is_named ? holderOf(place.of) : std::nullopt;
+  if (holder && place.call)
+    if (const auto *call = dyn_cast<CallExpr>(exprOf(place.call)); call && takesData(call))
+      holder->usr += placeIn(call);
+  return holder;
+}
+
+DataHolder withoutParameters(DataHolder result) {
+  result.parameter = kWithoutParameters;
+  return result;
 }
 
 } // namespace devsan::analyzer

@@ -10,8 +10,11 @@ namespace devsan::analyzer {
 // parameters of modules' constructors, which LibTorch calls, for what points to tensors of others,
 // and for a module's state, which goes where that goes.
 std::optional<DataHolder> holderOf(const Path &path);
-// What has the data that lie at `place`; none where that is known.
+// What has the data that lie at `place`; none where that is known. A call that is given data has
+// its own: what it returns may be these.
 std::optional<DataHolder> holderOf(const Place &place);
+// What a function returns that is none of its parameters.
+DataHolder withoutParameters(DataHolder result);
 
 // The device of that variable or member. It is a named one where that is a device, or of a module,
 // which goes where programs move it; that of a tensor from elsewhere is none. What the analysis

@@ -43,7 +43,7 @@ public:
 
 private:
   void addCall(const FunctionDecl *callee, const FileScan::Caller &caller) {
-    const FunctionFacts *facts = model_.ownFacts(caller.function);
+    const FunctionFacts *facts = facts_ = model_.ownFacts(caller.function);
     llvm::ArrayRef<const Expr *> given;
     if (const auto *call = dyn_cast<CallExpr>(caller.call); call && !isa<CXXOperatorCallExpr>(call))
       given = llvm::ArrayRef(call->getArgs(), call->getNumArgs());
@@ -56,19 +56,14 @@ private:
     }
   }
 
-  void addUnknownCalls(const FunctionDecl *function) {
-    for (const ParmVarDecl *parameter : function->parameters())
-      add({parameter, {}}, Place::unknown());
-  }
-
   void addFunction(const FunctionDecl *function) {
     // Where it is, too: two of one name are two programs'.
     for (const ParmVarDecl *parameter : function->parameters())
       if (const std::optional<DataHolder> holder = holderOf(Path{parameter, {}}))
         index(*holder);
-    const FunctionFacts *facts = model_.ownFacts(function);
+    const FunctionFacts *facts = facts_ = model_.ownFacts(function);
     if (!facts)
-      add({function, {}}, Place::unknown());
+      addResult(function, Place::unknown());
     else
       for (const Operation &operation : facts->operations)
         addOperation(function, operation);
@@ -76,9 +71,8 @@ private:
     if (!method || !method->isVirtual())
       return;
     // Whoever calls the base's method may come to this one.
-    addUnknownCalls(function);
     for (const CXXMethodDecl *base : method->overridden_methods()) {
-      add({base, {}}, Place::elsewhere({function, {}}));
+      addResult(base, Place::elsewhere({function, {}}));
       for (const auto &[own, given] : llvm::zip(method->parameters(), base->parameters()))
         add({own, {}}, placeOf({given, {}}));
     }
@@ -86,8 +80,10 @@ private:
 
   void addOperation(const FunctionDecl *function, const Operation &operation) {
     const Place &place = operation.result.place;
+    for (const Operand &operand : operation.operands)
+      addCallOf(operand.value.place);
     if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda) {
-      add({function, {}}, place);
+      addResult(function, place);
     } else if (operation.kind == Operation::Kind::kAssign && operation.path &&
                !operation.path->fields.empty()) {
       // `x = torch::Tensor()` gives it none.
@@ -109,7 +105,7 @@ private:
   void addElements(const FunctionDecl *function, const InitListExpr *list) {
     const RecordDecl *record = list->getType()->getAsRecordDecl();
     const auto *derived = dyn_cast<CXXRecordDecl>(record);
-    const FunctionFacts *facts = function ? model_.ownFacts(function) : nullptr;
+    const FunctionFacts *facts = facts_ = function ? model_.ownFacts(function) : nullptr;
     const bool is_plain = facts && (!derived || derived->getNumBases() == 0);
     unsigned i = 0;
     for (const FieldDecl *field : record->fields()) {
@@ -130,18 +126,72 @@ private:
     const unsigned to = index(*holder);
     if (!path.fields.empty())
       addInitialiser(to, dyn_cast_or_null<FieldDecl>(declOf(path.last())));
+    addSource(to, place);
+  }
+
+  void addSource(unsigned to, const Place &place) {
     if (const std::optional<DataHolder> from = holderOf(place)) {
-      if (from->key() == holder->key())
+      if (from->key() == data_.holders[to].key())
         return;
       const unsigned i = index(*from);
       data_.sources.push_back({to, place.isNamedDevice() ? Kind::kOfDevice : Kind::kHolder, i});
       if (!place.of.fields.empty())
         addInitialiser(i, dyn_cast_or_null<FieldDecl>(declOf(place.of.last())));
+      addCallOf(place);
     } else {
       data_.sources.push_back({to, place.onHost()          ? Kind::kHost
                                    : place.isNamedDevice() ? Kind::kDevice
                                                            : Kind::kOther});
     }
+  }
+
+  // All that a function returns, and what of it is none of its parameters.
+  void addResult(const FunctionDecl *function, const Place &place) {
+    const std::optional<DataHolder> result = holderOf(Path{function, {}});
+    if (!result)
+      return;
+    addSource(index(*result), place);
+    addOwn(index(withoutParameters(*result)), function, place, kMaxCalls);
+  }
+
+  void addOwn(unsigned to, const FunctionDecl *function, const Place &place, int depth) {
+    const auto *parameter = dyn_cast_or_null<ParmVarDecl>(declOf(place.of.root));
+    const auto *call = dyn_cast_or_null<CallExpr>(exprOf(place.call));
+    if (parameter && parameter->getDeclContext() == function && place == placeOf(place.of))
+      data_.sources.push_back({to, Kind::kParameter});
+    else if (call && facts_ && depth > 0)
+      addCall(to, place.of, call,
+              [&](const Place &given) { addOwn(to, function, given, depth - 1); });
+    else if (const std::optional<DataHolder> callee = holderOf(place);
+             callee && place.is(Place::Kind::kElsewhere) && place.of.fields.empty() && !call)
+      data_.sources.push_back({to, Kind::kHolder, index(withoutParameters(*callee))});
+    else
+      addSource(to, place);
+  }
+
+  // What a call returns lies where its arguments do, or where the function has something else from.
+  void addCall(unsigned to, const Path &callee, const CallExpr *call,
+               llvm::function_ref<void(const Place &)> add_given) {
+    if (const std::optional<DataHolder> result = holderOf(callee))
+      data_.sources.push_back({to, Kind::kHolder, index(withoutParameters(*result))});
+    for (const Expr *argument : argumentsOf(call)) {
+      const bool names_device = namesDevice(argument->getType());
+      const Place &place = facts_->value(argument).place;
+      if ((names_device && !place.is(Place::Kind::kNone)) || holdsTensor(argument->getType()))
+        add_given(place);
+    }
+  }
+
+  void addCallOf(const Place &place) {
+    const auto *call = dyn_cast_or_null<CallExpr>(exprOf(place.call));
+    const std::optional<DataHolder> holder = call ? holderOf(place) : std::nullopt;
+    if (!holder || !calls_.insert({call, facts_}).second)
+      return;
+    const unsigned to = index(*holder);
+    if (facts_)
+      addCall(to, place.of, call, [&](const Place &given) { addSource(to, given); });
+    else
+      data_.sources.push_back({to, Kind::kOther});
   }
 
   // What a member starts with is not followed.
@@ -158,8 +208,12 @@ private:
     return known->second;
   }
 
+  static constexpr int kMaxCalls = 8; // around each other
+
   DeviceModel &model_;
   const FileScan &scan_;
+  const FunctionFacts *facts_ = nullptr; // that tell the places of arguments
+  llvm::DenseSet<std::pair<const CallExpr *, const FunctionFacts *>> calls_;
   FileData data_;
   std::map<std::pair<std::string, int>, unsigned> indices_;
 };

@@ -17,6 +17,7 @@ struct FileData {
       kHolder,
       kOfDevice, // made on, or moved to, the device that a holder has
       kDevice,
+      kParameter, // of the function whose result it is
       kOther,
     };
     unsigned holder; // index of `holders`

@@ -18,7 +18,9 @@ std::vector<Path> HostData::of(const FunctionDecl *function) const {
     if (const std::optional<DataHolder> holder = holderOf(path); holder && data_.isOnHost(*holder))
       host.push_back(std::move(path));
   };
-  if (!function->isExternallyVisible())
+  // Other files may call the method that it overrides.
+  const auto *method = dyn_cast<CXXMethodDecl>(function);
+  if (!function->isExternallyVisible() && !(method && method->isVirtual()))
     for (const ParmVarDecl *parameter : function->parameters())
       add({parameter, {}});
   const CXXRecordDecl *owner = isa<CXXConstructorDecl>(function) ? nullptr : ownerOf(function);

@@ -42,6 +42,9 @@ void ProjectData::add(const FileData &data, bool of_test) {
     case FileData::Source::Kind::kHolder:
       (of_test ? holder.from_tests : holder.from).push_back(here[source.from]);
       break;
+    case FileData::Source::Kind::kParameter:
+      holder.gets_parameters = true;
+      break;
     case FileData::Source::Kind::kDevice:
       holder.gets_device |= !of_test;
       [[fallthrough]];
@@ -58,6 +61,8 @@ void ProjectData::settle() {
   for (Holder &holder : holders_) {
     holder.is_on_host = holder.gets_host;
     holder.is_on_device = false;
+    holder.is_given =
+        !holder.gets_host && !holder.gets_other && (holder.gets_parameters || !holder.from.empty());
     for (std::vector<unsigned> *from : {&holder.from, &holder.from_tests}) {
       llvm::sort(*from);
       from->erase(std::unique(from->begin(), from->end()), from->end());
@@ -67,17 +72,20 @@ void ProjectData::settle() {
     for (bool changed = true; changed;) {
       changed = false;
       for (Holder &holder : holders_) {
-        const std::pair before{holder.is_on_host, holder.is_on_device};
+        const std::tuple before{holder.is_on_host, holder.is_on_device, holder.is_given};
         change(holder);
-        changed |= std::pair(holder.is_on_host, holder.is_on_device) != before;
+        changed |= std::tuple(holder.is_on_host, holder.is_on_device, holder.is_given) != before;
       }
     }
   };
   const auto is_on_host = [&](unsigned i) { return holders_[i].is_on_host; };
+  const auto is_given = [&](unsigned i) { return holders_[i].is_given; };
+  const auto stays_on_host = [&](unsigned i) { return is_on_host(i) || is_given(i); };
+  repeat([&](Holder &holder) { holder.is_given &= llvm::all_of(holder.from, is_given); });
   repeat([&](Holder &holder) { holder.is_on_host |= llvm::any_of(holder.from, is_on_host); });
   repeat([&](Holder &holder) {
-    holder.is_on_host &= !holder.gets_other && llvm::all_of(holder.from, is_on_host) &&
-                         llvm::all_of(holder.from_tests, is_on_host);
+    holder.is_on_host &= !holder.gets_other && llvm::all_of(holder.from, stays_on_host) &&
+                         llvm::all_of(holder.from_tests, stays_on_host);
   });
   repeat([&](Holder &holder) {
     holder.is_on_device |=

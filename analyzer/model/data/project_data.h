@@ -33,6 +33,8 @@ private:
     bool gets_host = false;
     bool gets_other = false;
     bool gets_device = false;
+    bool gets_parameters = false; // and, if it has nothing else, is_given: as its call is given
+    bool is_given = false;
     bool is_on_host = false;
     bool is_on_device = false;
     std::vector<unsigned> from, from_tests; // holders

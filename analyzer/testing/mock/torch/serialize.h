@@ -12,7 +12,9 @@ struct Tuple;
 }
 struct IValue {
   IValue(at::Tensor tensor);
-  at::Tensor toTensor() const;
+  at::Tensor toTensor() &&;
+  at::Tensor &toTensor() &;
+  const at::Tensor &toTensor() const &;
   std::shared_ptr<ivalue::Tuple> toTuple() const;
   bool isTensor() const;
 };
