@@ -45,7 +45,7 @@ bool isForeignName(const std::string &name, bool third_party) {
   static const std::set<std::string> kThirdParty = {"third_party", "3rdparty", "third-party",
                                                     "thirdparty", "external"};
   return name.starts_with(".") || name.starts_with("cmake-build") || kBuilt.contains(name) ||
-         (!third_party && kThirdParty.contains(name));
+         (!third_party && kThirdParty.contains(llvm::StringRef(name).lower()));
 }
 
 // By which a folder of any name is a build or an environment. Empty where there is none.

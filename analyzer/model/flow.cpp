@@ -319,6 +319,11 @@ void Flow::declare(const VarDecl *variable) {
       return;
     }
   assign(Path{variable, {}}, init, init);
+  // It keeps what the first call was given.
+  if (const auto kept = state_.values.find(Path{variable, {}});
+      variable->isStaticLocal() && kept != state_.values.end() &&
+      (kept->second.place.is(Place::Kind::kOf) || kept->second.place.is(Place::Kind::kElsewhere)))
+    kept->second.place = Place::chosen();
 }
 
 void Flow::assign(const Path &path, const Expr *value, const Expr *at) {

@@ -26,7 +26,8 @@ const CallExpr *registerCall(const Expr *value) {
   return name == "register_module" || name == "replace_module" ? call : nullptr;
 }
 
-// What a call of the module runs: that of its holder calls forward().
+} // namespace
+
 const FunctionDecl *forwardOf(const CXXRecordDecl *module, const FunctionDecl *called) {
   if (!isTorchDecl(called))
     return called;
@@ -39,6 +40,8 @@ const FunctionDecl *forwardOf(const CXXRecordDecl *module, const FunctionDecl *c
     }
   return forward;
 }
+
+namespace {
 
 // One of LibTorch's, which move nothing; but those that hold others may hold any.
 bool movesNothing(const CXXRecordDecl *module) {

@@ -13,4 +13,8 @@ ModuleState moduleStateOf(clang::QualType type);
 // Of what an expression makes: a container has what is put into it.
 ModuleState moduleStateOf(const clang::Expr *made);
 
+// What a call of a module runs: that of its holder calls forward(). Null where it is not one alone.
+const clang::FunctionDecl *forwardOf(const clang::CXXRecordDecl *module,
+                                     const clang::FunctionDecl *called);
+
 } // namespace devsan::analyzer

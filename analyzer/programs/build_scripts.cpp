@@ -70,14 +70,13 @@ bool offers(const Command &command) {
     return has(arguments, "libraries");
   if (name == "set_target_properties")
     return has(arguments, "public_header");
-  return name == "generate_export_header" ||
-         llvm::StringSwitch<bool>(name)
-             .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
-                     "swig_add_library", "swig_add_module"},
-                    true)
-             .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
-             .Case("rclcpp_components_register_node", true)
-             .Default(false);
+  return llvm::StringSwitch<bool>(name)
+      .Cases({"pybind11_add_module", "python_add_library", "nanobind_add_module",
+              "swig_add_library", "swig_add_module"},
+             true)
+      .Cases({"export", "ament_export_libraries", "ament_export_targets"}, true)
+      .Case("rclcpp_components_register_node", true)
+      .Default(false);
 }
 
 // Whether it makes a library that could be used without headers of its own: it is installed, shared
@@ -91,6 +90,8 @@ bool makesLibrary(llvm::ArrayRef<Command> commands) {
       makes |= has(arguments, "alias");
     } else if (name == "set" || name == "option") {
       makes |= has(arguments, "build_shared_libs");
+    } else if (name == "generate_export_header") {
+      makes = true;
     } else if (name == "install") {
       makes |= has(arguments, "library") || has(arguments, "archive") || has(arguments, "lib") ||
                llvm::any_of(arguments, [&](StringRef word) {
@@ -116,12 +117,9 @@ bool makesPlugin(const Command &command) {
 bool mayBeLoadable(const Command &command) {
   const auto &[name, arguments] = command;
   if (name == "add_library" || name == "cuda_add_library") // a static one, if nothing else is said
-    return has(arguments, "shared") || has(arguments, "module") ||
-           (arguments.size() > 1 && arguments[1] == "$");
+    return has(arguments, "module") || (arguments.size() > 1 && arguments[1] == "$");
   if (name == "set_target_properties")
     return has(arguments, "suffix") || has(arguments, "prefix");
-  if (name == "set" || name == "option")
-    return has(arguments, "build_shared_libs");
   const bool is_of_cmake = llvm::StringSwitch<bool>(name)
                                .Cases({"find_library", "link_libraries"}, true)
                                .Cases({"target_link_libraries", "pkg_check_modules"}, true)
@@ -130,6 +128,13 @@ bool mayBeLoadable(const Command &command) {
   return !is_of_cmake && llvm::any_of(llvm::ArrayRef<StringRef>{"extension", "module", "plugin",
                                                                 "librar", "bind", "swig", "mex"},
                                       [&](StringRef word) { return name.contains(word); });
+}
+
+bool makesShared(const Command &command) {
+  const auto &[name, arguments] = command;
+  return name.ends_with("add_library")
+             ? has(arguments, "shared")
+             : (name == "set" || name == "option") && has(arguments, "build_shared_libs");
 }
 
 bool isCMakeFile(StringRef name) {
@@ -157,6 +162,7 @@ Build &Build::operator|=(const Build &other) {
   makes_library |= other.makes_library;
   makes_program |= other.makes_program;
   makes_loadable |= other.makes_loadable;
+  makes_shared |= other.makes_shared;
   makes_module |= other.makes_module;
   makes_plugin |= other.makes_plugin;
   has_libraries |= other.has_libraries;
@@ -177,6 +183,7 @@ Build buildOf(StringRef path, StringRef text) {
       return command.first.ends_with("add_library");
     });
     build.makes_loadable = llvm::any_of(file.commands, mayBeLoadable);
+    build.makes_shared = llvm::any_of(file.commands, makesShared);
     build.makes_program = llvm::any_of(file.commands, [](const Command &command) {
       return command.first.ends_with("add_executable");
     });
@@ -208,7 +215,7 @@ Build buildOf(StringRef path, StringRef text) {
     build.makes_loadable = !build.makes_program;
   }
   build.makes_loadable |= build.offers;
-  build.has_libraries |= build.makes_loadable;
+  build.has_libraries |= build.makes_loadable || build.makes_shared;
   return build;
 }
 

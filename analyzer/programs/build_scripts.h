@@ -15,6 +15,7 @@ struct Build {
   bool makes_library = false;         // that only who has its headers could use
   bool makes_program = false;
   bool makes_loadable = false; // at run time, as far as is seen
+  bool makes_shared = false;   // a library, which programs link, or load
   bool makes_module = false;   // to be loaded
   bool has_libraries = false;  // of any kind, as far as is seen
   bool makes_plugin = false;   // which its host calls by an interface of the host's

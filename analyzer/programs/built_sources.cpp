@@ -56,6 +56,34 @@ bool hasUnknown(StringRef word) {
   return word.find_first_of("$%{}@") != StringRef::npos;
 }
 
+// Whether CMake's `list(TRANSFORM …)` or `string(REPLACE …)` puts in, or takes out, what may be of
+// a name: letters, or what only the build knows; flags and separators are none.
+bool rewritesNames(StringRef lower) {
+  for (const StringRef command : {"transform", "string(replace", "string(regex replace"}) {
+    for (StringRef rest = lower; !(rest = rest.substr(rest.find(command))).empty();) {
+      rest = rest.drop_front(command.size());
+      std::vector<StringRef> arguments;
+      while (!(rest = rest.ltrim()).empty() && rest.front() != ')') {
+        const bool is_quoted = rest.front() == '"';
+        const StringRef inner = rest.drop_front(is_quoted);
+        arguments.push_back(is_quoted ? inner.split('"').first : inner.take_until([](char c) {
+          return llvm::isSpace(c) || c == ')';
+        }));
+        rest = inner.drop_front(arguments.back().size());
+        rest.consume_front("\"");
+      }
+      // The list and what is done to it come first, or the result and what it is made of last.
+      const llvm::ArrayRef<StringRef> texts = arguments;
+      for (const StringRef text : command == "transform"
+                                      ? texts.drop_front(std::min<std::size_t>(2, texts.size()))
+                                      : texts.take_front(2))
+        if (llvm::any_of(text, llvm::isAlpha) && !text.starts_with("-"))
+          return true;
+    }
+  }
+  return false;
+}
+
 // Names are put together of parts: `${name}.cpp`, `name + ".cpp"`, `$x.cpp`,
 // `src/${name}_main.cpp`.
 bool composesSource(StringRef word) {
@@ -63,6 +91,15 @@ bool composesSource(StringRef word) {
     return true;
   const StringRef name = word.substr(word.find_last_of("/\\") + 1);
   return endsAsSource(word) && hasUnknown(name);
+}
+
+// A pattern, and not of a system's folder, nor what a shell takes off a value: `${VERSION%%.*}`.
+bool mayNameOwn(StringRef word) {
+  constexpr StringRef kOfSystem[] = {"/var/", "/usr/", "/etc/", "/tmp/", "/opt/"};
+  const StringRef before = word.take_front(word.rfind('*'));
+  const StringRef value = before.substr(before.rfind("${"));
+  return word.contains('*') && (value.empty() || value.contains('}')) &&
+         llvm::none_of(kOfSystem, [&](StringRef folder) { return word.starts_with(folder); });
 }
 
 } // namespace
@@ -107,9 +144,9 @@ void BuiltSources::addBuild(const std::string &path, StringRef text) {
   }
   const std::string lower = StringRef(plain).lower();
   // These compute names, or take folders as they are.
-  takes_all_ |=
-      containsOne(lower, {"aux_source_directory", "ament_auto_add", "transform", "string(replace",
-                          "vpath", "patsubst", "addprefix", "addsuffix", "notdir", "shell find"});
+  takes_all_ |= containsOne(lower, {"aux_source_directory", "ament_auto_add", "vpath", "patsubst",
+                                    "addprefix", "addsuffix", "notdir", "shell find"}) ||
+                rewritesNames(lower);
   if (is_cmake || name.ends_with(".cmake")) {
     // Whoever calls them may lie anywhere.
     const bool has_functions = containsOne(lower, {"macro(", "function("});
@@ -165,8 +202,8 @@ bool BuiltSources::endsKnownName(StringRef name) {
 void BuiltSources::addScript(StringRef text) {
   takes_all_ |= llvm::any_of(wordsIn(text), [&](StringRef word) {
     const StringRef end = word.substr(word.rfind('*') + 1);
-    const bool is_pattern = word.contains('*') &&
-                            (hasUnknown(end) || end.starts_with(".c") || end.empty() || end == ".");
+    const bool is_pattern =
+        mayNameOwn(word) && (hasUnknown(end) || end.starts_with(".c") || end.empty() || end == ".");
     const std::string name = word.substr(word.find_last_of("/\\") + 1).lower();
     // `kind + "_kernel.cu"`
     const bool is_end = endsAsSource(name) && !by_name_.contains(name) && endsKnownName(name);

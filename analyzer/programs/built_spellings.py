@@ -82,12 +82,14 @@ TAKEN = [
 ]
 LEFT = [
     {"CMakeLists.txt": APP},
+    {"CMakeLists.txt": APP + 'list(TRANSFORM ARCHS REPLACE "^([0-9])([0-9])$" "\\\\1.\\\\2")\nstring(REPLACE ";" " " FLAGS "${FLAGS}")\nstring(REPLACE -O2 "" FLAGS ${FLAGS})\n'},
     {"CMakeLists.txt": APP + "# target_sources(app PRIVATE src/work.cpp)\n"},
     {"CMakeLists.txt": APP + "file(GLOB all *.cpp)\n"},
     {"CMakeLists.txt": APP + "file(GLOB all tools/*.cpp)\n"},
     {"CMakeLists.txt": APP + "file(GLOB_RECURSE all ${CMAKE_CURRENT_SOURCE_DIR}/tools/*.cpp)\n"},
     {"CMakeLists.txt": APP + "target_sources(app PRIVATE new/work.cpp)\n", "new/work.cpp": '#include "../work.h"\n'},
     {"CMakeLists.txt": APP, "src/notes.txt": "works\n"},
+    {"CMakeLists.txt": APP, "Dockerfile": "RUN apt-get install g++ && rm -rf /var/lib/apt/lists/* && get cu${CUDA%%.*} && cmake --build .\n"},
     {"CMakeLists.txt": APP, "format.sh": "clang-format -i src/*.cpp\n"},
     {"app.pro": "SOURCES += main.cpp\n"},
     {"Makefile": "app: main.o\n\tc++ -o app main.o\n"},

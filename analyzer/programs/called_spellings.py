@@ -178,6 +178,9 @@ FILES = [
     ({"main.cpp": IDLE, "test/test_train.cpp": '#include <gtest/gtest.h>\n#include "fake.h"\n', "test/fake.h": MAIN + "struct Fake { Fake() { train(data()); } };\n"}, NONE),
     ({"main.cpp": '#include "test/fake.h"\nint main() { Fake fake; }\n', "test/test_train.cpp": '#include <gtest/gtest.h>\n#include "fake.h"\n',
       "test/fake.h": MAIN + "struct Fake { Fake() { train(data()); } };\n"}, TRAIN),
+    # A test may include a source, or a header that is no test's.
+    ({"main.cpp": '#include "work.h"\nvoid go();\nint main() { go(); }\n', "go.cpp": MAIN + "void go() { train(data()); }\n", "test/test_go.cpp": '#include <gtest/gtest.h>\n#include "../go.cpp"\n'}, TRAIN),
+    ({"main.cpp": IDLE, "go.h": MAIN + "struct Go { Go() { train(data()); } };\n", "test/test_go.cpp": '#include <gtest/gtest.h>\n#include "../go.h"\n'}, NONE),
     ({"main.cpp": IDLE, "train.cpp": "#include <doctest.h>\nTEST_CASE() { other(); }\n"}, TRAIN),
     # What is not understood says all its words, and may hold main().
     ({"main.cpp": IDLE, "odd.cpp": MAIN + ODD + "train(data()); }\n"}, TRAIN),

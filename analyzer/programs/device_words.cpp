@@ -59,7 +59,8 @@ private:
     const bool is_beside_cuda = isKindBesideCuda(word) || isScopedKind(i);
     use.any |= is_beside_cuda || makesUnknownDevice(i) ||
                (isDeviceWord(word) && !asksWhatThereIs(word) && !isOfNoTensor(i));
-    use.second |= is_beside_cuda || choosesDevice(i);
+    use.other_kind |= is_beside_cuda;
+    use.second |= choosesDevice(i);
     use.told |= isToldDevice(i);
     use.host_or_other |= asksWhatThereIs(word) || (isHostWord(word) && isChoice(i));
     use.saves |= word == "OutputArchive" || word == "pickle_save" ||
@@ -471,6 +472,7 @@ private:
 DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
   return {any || other.any,
           host_or_other || other.host_or_other,
+          other_kind || other.other_kind,
           second || other.second,
           told || other.told,
           stream || other.stream,
@@ -481,6 +483,7 @@ DeviceUse DeviceUse::operator|(const DeviceUse &other) const {
 DeviceUse DeviceUse::operator&(const DeviceUse &other) const {
   return {any && other.any,
           host_or_other && other.host_or_other,
+          other_kind && other.other_kind,
           second && other.second,
           told && other.told,
           stream && other.stream,

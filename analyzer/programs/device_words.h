@@ -12,6 +12,7 @@ namespace devsan::analyzer {
 struct DeviceUse {
   bool any = false;            // `kCUDA`, `"mps"`, `Device(argv[1])`
   bool host_or_other = false;  // the one or the other, as the machine has it: `is_available()`
+  bool other_kind = false;     // than CUDA: `kMPS`
   bool second = false;         // not the first of its kind: `"cuda:1"`, `Device(kCUDA, rank)`
   bool told = false;           // whatever a text says when it runs: `Device(argv[1])`
   bool stream = false;         // not the default one: `getStreamFromPool()`
@@ -21,9 +22,9 @@ struct DeviceUse {
   // A program has both; what is told of both is true of each.
   DeviceUse operator|(const DeviceUse &other) const;
   DeviceUse operator&(const DeviceUse &other) const;
-  static DeviceUse all() { return {true, true, true, true, true, true, true}; }
+  static DeviceUse all() { return {true, true, true, true, true, true, true, true}; }
   // Whoever calls this from elsewhere has devices and streams of its own.
-  void chooseAny() { host_or_other = second = told = stream = from_elsewhere = true; }
+  void chooseAny() { host_or_other = other_kind = second = told = stream = from_elsewhere = true; }
 };
 
 struct DeviceWords {

@@ -1,10 +1,12 @@
 #include "analyzer/programs/live_code.h"
 
+#include "analyzer/files/source_files.h"
 #include "analyzer/programs/code_head.h"
 #include "analyzer/programs/words.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/Support/Path.h>
 
 #include <algorithm>
 #include <optional>
@@ -258,6 +260,31 @@ std::string liveCodeOf(std::string text, const Switches &switches) {
     std::replace_if(
         text.begin() + begin, text.begin() + end, [](char c) { return c != '\n'; }, ' ');
   return text;
+}
+
+LiveTexts::LiveTexts(const ProjectFiles &files) {
+  for (const std::string &path : files.code)
+    switches_.addCode(written(path));
+  for (const auto &other : files.others) // code may include it
+    if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
+                           llvm::sys::path::extension(other.getKey())))
+      for (const std::string &path : other.getValue())
+        switches_.addCode(written(path));
+}
+
+const std::string &LiveTexts::written(const std::string &path) {
+  const auto [known, is_new] = by_path_.try_emplace(path);
+  if (is_new)
+    known->second.written = textOf(path);
+  return known->second.written;
+}
+
+const std::string &LiveTexts::of(const std::string &path) {
+  const std::string &text = written(path);
+  std::optional<std::string> &live = by_path_[path].live;
+  if (!live)
+    live = liveCodeOf(text, switches_);
+  return *live;
 }
 
 } // namespace devsan::analyzer

@@ -121,10 +121,11 @@ bool isOfTest(StringRef path) {
   return hasWord(path, namesTest);
 }
 
-bool isUnitTest(StringRef path, StringRef text) {
-  return isOfExample(path) &&
-         containsOne(text, {"gtest/gtest.h", "gtest.h", "catch2/", "catch.hpp", "doctest.h",
-                            "boost/test/", "QtTest", "cppunit/", "CppUTest/"});
+bool isUnitTest(StringRef path, llvm::ArrayRef<std::string> includes) {
+  return isOfTest(path) && llvm::any_of(includes, [](StringRef included) {
+           return containsOne(included, {"gtest.h", "gmock.h", "catch2/", "catch.hpp", "doctest.h",
+                                         "boost/test/", "QtTest", "cppunit/", "CppUTest/"});
+         });
 }
 
 bool isDocument(StringRef path) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
@@ -42,7 +43,7 @@ bool isOfTest(llvm::StringRef path);
 
 // Tests of units call what the programs may never come to. Those that stand within the code that
 // they test are none of these.
-bool isUnitTest(llvm::StringRef path, llvm::StringRef text);
+bool isUnitTest(llvm::StringRef path, llvm::ArrayRef<std::string> includes);
 
 bool isDocument(llvm::StringRef path);
 

@@ -26,43 +26,6 @@ using llvm::StringRef;
 
 constexpr std::size_t kMaxLinks = 5'000'000; // between files, over all programs
 
-// Of each file that may hold code.
-class LiveTexts {
-public:
-  explicit LiveTexts(const ProjectFiles &files) {
-    for (const std::string &path : files.code)
-      switches_.addCode(written(path));
-    for (const auto &other : files.others) // code may include it
-      if (llvm::is_contained({".inl", ".ipp", ".tpp", ".txx", ".tcc", ".inc", ".def"},
-                             llvm::sys::path::extension(other.getKey())))
-        for (const std::string &path : other.getValue())
-          switches_.addCode(written(path));
-  }
-
-  const std::string &written(const std::string &path) {
-    const auto [known, is_new] = by_path_.try_emplace(path);
-    if (is_new)
-      known->second.written = textOf(path);
-    return known->second.written;
-  }
-
-  const std::string &of(const std::string &path) {
-    const std::string &text = written(path);
-    std::optional<std::string> &live = by_path_[path].live;
-    if (!live)
-      live = liveCodeOf(text, switches_);
-    return *live;
-  }
-
-private:
-  struct Text {
-    std::string written;
-    std::optional<std::string> live = std::nullopt;
-  };
-  Switches switches_;
-  std::map<std::string, Text> by_path_;
-};
-
 // None where the project has too much to look at, or no program of its own.
 std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::StringSet<> &unbuilt,
                                          const llvm::StringSet<> &unit_tests, LiveTexts &live,
@@ -205,7 +168,7 @@ ProjectPrograms::Project ProjectPrograms::read(const std::string &root) {
             add(path, /*is_header=*/true, deviceWordsIn(live.of(path)));
   project.link();
   project.findTorch();
-  project.findUnitTests(root, [&](const File &file) { return StringRef(live.written(file.path)); });
+  project.findUnitTests(root);
   // A build speaks of what lies below it, or of what it names; a script of anything.
   llvm::StringSet<> torch_folders, torch_names;
   for (const File &file : project.files)
@@ -372,20 +335,20 @@ void ProjectPrograms::Project::findTorch() {
         found.push_back(i);
 }
 
-// With what these alone include.
-void ProjectPrograms::Project::findUnitTests(StringRef root,
-                                             llvm::function_ref<StringRef(const File &)> text) {
+// With their own headers, which these alone include.
+void ProjectPrograms::Project::findUnitTests(StringRef root) {
   std::vector<unsigned> includers(files.size()), found;
+  const auto inside = [&](unsigned i) { return StringRef(files[i].path).substr(root.size()); };
   for (unsigned i = 0; i < files.size(); ++i) {
     for (const unsigned other : files[i].includes)
       ++includers[other];
-    if (isUnitTest(StringRef(files[i].path).substr(root.size()), text(files[i])))
+    if (isUnitTest(inside(i), files[i].words.includes))
       found.push_back(i);
   }
   for (std::size_t next = 0; next < found.size(); ++next)
     if (unit_tests.insert(files[found[next]].path).second)
       for (const unsigned other : files[found[next]].includes)
-        if (--includers[other] == 0)
+        if (--includers[other] == 0 && files[other].is_header && isOfTest(inside(other)))
           found.push_back(other);
 }
 
@@ -432,20 +395,26 @@ void ProjectPrograms::Project::findExports() {
 }
 
 // What registers operators or binds functions to Python does so for nobody else where builds make
-// programs alone.
+// programs alone, or operators are in a library that nothing here says how to load.
 void ProjectPrograms::Project::dropOwnOperators(
     const Build &built, const llvm::StringMap<std::vector<std::string>> &others) {
   if (!built.makes_program || built.makes_loadable ||
       llvm::none_of(files, [](const File &file) { return file.words.is_library; }))
     return;
+  if (built.makes_shared && llvm::any_of(files, [](const File &file) {
+        return file.words.is_library && bindsToPython(textOf(file.path));
+      }))
+    return;
   for (const auto &other : others) {
-    if (isDocument(other.getKey()) || other.getKey().starts_with("."))
+    const bool compiles = !isDocument(other.getKey()) && !other.getKey().starts_with(".");
+    if (!compiles && !built.makes_shared)
       continue;
     for (const std::string &path : other.getValue()) {
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
-      if (llvm::any_of(llvm::ArrayRef<StringRef>{"-shared", "/LD", "SharedLib", "SHARED_LIBS",
-                                                 "cpp_extension", "load_library"},
-                       [&](StringRef part) { return StringRef(text).contains(part); }))
+      if (built.makes_shared
+              ? containsOne(text, {"cpp_extension", "load_library", "CDLL", "dlopen"})
+              : containsOne(text, {"cpp_extension", "load_library", "-shared", "/LD", "SharedLib",
+                                   "SHARED_LIBS"}))
         return;
     }
   }

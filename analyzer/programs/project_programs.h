@@ -32,7 +32,7 @@ public:
   bool mayRun(const std::string &file, const std::string &path, unsigned line,
               llvm::StringRef by_name, bool is_built);
 
-  // Whether `path` is a test of units, or a header that such tests alone include.
+  // Whether `path` is a test of units, or a header of tests that these alone include.
   bool isOfUnitTest(const std::string &file, const std::string &path);
 
   // Whether other code than the constructors of the class may call the method of this name.
@@ -65,8 +65,7 @@ private:
     std::vector<std::pair<DeviceUse, std::vector<unsigned>>> programs;
 
     void findTorch();
-    void findUnitTests(llvm::StringRef root,
-                       llvm::function_ref<llvm::StringRef(const File &)> text);
+    void findUnitTests(llvm::StringRef root);
     void dropUnreached(llvm::function_ref<std::string(const File &)> live_text);
     void findGpus();
     void findNamedDevices();

@@ -68,9 +68,12 @@ bool containsOne(StringRef text, llvm::ArrayRef<StringRef> parts) {
   return llvm::any_of(parts, [&](StringRef part) { return text.contains(part); });
 }
 
+bool bindsToPython(StringRef text) {
+  return containsOne(text, {"PYBIND11_MODULE", "NB_MODULE", "BOOST_PYTHON_MODULE", "PyInit_"});
+}
+
 bool namesLibrary(StringRef text) {
-  return containsOne(
-      text, {"PYBIND11_MODULE", "TORCH_LIBRARY", "NB_MODULE", "BOOST_PYTHON_MODULE", "PyInit_"});
+  return text.contains("TORCH_LIBRARY") || bindsToPython(text);
 }
 
 bool isIdentifier(StringRef word) {

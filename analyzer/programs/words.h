@@ -22,6 +22,8 @@ bool containsOne(llvm::StringRef text, llvm::ArrayRef<llvm::StringRef> parts);
 
 // What a library of Python or of operators begins with.
 bool namesLibrary(llvm::StringRef text);
+// What Python imports.
+bool bindsToPython(llvm::StringRef text);
 
 // Of a build or a script, without what stands behind `#`, where that begins a comment.
 std::string withoutComments(llvm::StringRef text);

@@ -22,7 +22,7 @@ bool mayHold(Needs needs, const DeviceUse &use) {
   case Needs::kOtherDevice:
     return use.second;
   case Needs::kOtherDeviceOrHost:
-    return use.second || use.told || use.host_or_other;
+    return use.second || use.told || use.host_or_other || use.other_kind;
   case Needs::kOtherStream:
     return use.stream;
   case Needs::kForeignFile:

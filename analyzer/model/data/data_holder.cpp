@@ -61,8 +61,8 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
 }
 
 bool takesData(const CallExpr *call) {
-  return llvm::any_of(argumentsOf(call), [](const Expr *argument) {
-    return holdsTensor(argument->getType()) || namesDevice(argument->getType());
+  return llvm::any_of(call->getDirectCallee()->parameters(), [](const ParmVarDecl *parameter) {
+    return holdsTensor(parameter->getType()) || namesDevice(parameter->getType());
   });
 }
 

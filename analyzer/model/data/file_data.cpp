@@ -2,6 +2,7 @@
 
 #include "analyzer/ast/torch_api.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/module_state.h"
 
 #include <map>
 
@@ -71,10 +72,15 @@ private:
     if (!method || !method->isVirtual())
       return;
     // Whoever calls the base's method may come to this one.
+    addOverridden(method);
+  }
+
+  void addOverridden(const CXXMethodDecl *method) {
     for (const CXXMethodDecl *base : method->overridden_methods()) {
-      addResult(base, Place::elsewhere({function, {}}));
+      addResult(base, Place::elsewhere({method, {}}));
       for (const auto &[own, given] : llvm::zip(method->parameters(), base->parameters()))
         add({own, {}}, placeOf({given, {}}));
+      addOverridden(base);
     }
   }
 
@@ -82,6 +88,8 @@ private:
     const Place &place = operation.result.place;
     for (const Operand &operand : operation.operands)
       addCallOf(operand.value.place);
+    if (operation.kind == Operation::Kind::kModule)
+      addForward(function, operation);
     if (operation.kind == Operation::Kind::kReturn && !operation.in_lambda) {
       addResult(function, place);
     } else if (operation.kind == Operation::Kind::kAssign && operation.path &&
@@ -95,6 +103,21 @@ private:
       for (Path path = *operation.path; !path.fields.empty(); path.fields.pop_back())
         add(path, place);
     }
+  }
+
+  // What a module of the program's is given, it may move before it works on it.
+  void addForward(const FunctionDecl *function, const Operation &operation) {
+    const auto *call = dyn_cast<CallExpr>(exprOf(operation.expr));
+    const CXXRecordDecl *module =
+        call && operation.receiver ? moduleClass(exprOf(operation.receiver)->getType()) : nullptr;
+    const FunctionDecl *forward =
+        module && call->getDirectCallee() ? forwardOf(module, call->getDirectCallee()) : nullptr;
+    const std::optional<DataHolder> result = holderOf(Path{function, {}});
+    if (!forward || isLibraryDecl(forward) || !result)
+      return;
+    if (const std::optional<DataHolder> given = holderOf(Path{forward, {}}))
+      data_.sources.push_back(
+          {index(withoutParameters(*result)), Kind::kHolder, index(withoutParameters(*given))});
   }
 
   static bool isEmptyObject(const Expr *expr) {
@@ -157,9 +180,10 @@ private:
   void addOwn(unsigned to, const FunctionDecl *function, const Place &place, int depth) {
     const auto *parameter = dyn_cast_or_null<ParmVarDecl>(declOf(place.of.root));
     const auto *call = dyn_cast_or_null<CallExpr>(exprOf(place.call));
-    if (parameter && parameter->getDeclContext() == function && place == placeOf(place.of))
+    if (parameter && parameter->getDeclContext() == function && place.of.fields.empty() &&
+        holdsData(parameter) && place == placeOf(place.of))
       data_.sources.push_back({to, Kind::kParameter});
-    else if (call && facts_ && depth > 0)
+    else if (call && facts_ && depth > 0 && !place.isNamedDevice())
       addCall(to, place.of, call,
               [&](const Place &given) { addOwn(to, function, given, depth - 1); });
     else if (const std::optional<DataHolder> callee = holderOf(place);
@@ -172,14 +196,26 @@ private:
   // What a call returns lies where its arguments do, or where the function has something else from.
   void addCall(unsigned to, const Path &callee, const CallExpr *call,
                llvm::function_ref<void(const Place &)> add_given) {
-    if (const std::optional<DataHolder> result = holderOf(callee))
-      data_.sources.push_back({to, Kind::kHolder, index(withoutParameters(*result))});
-    for (const Expr *argument : argumentsOf(call)) {
-      const bool names_device = namesDevice(argument->getType());
-      const Place &place = facts_->value(argument).place;
-      if ((names_device && !place.is(Place::Kind::kNone)) || holdsTensor(argument->getType()))
+    const std::optional<DataHolder> result = holderOf(callee);
+    data_.sources.push_back(
+        result ? FileData::Source{to, Kind::kHolder, index(withoutParameters(*result))}
+               : FileData::Source{to, Kind::kOther});
+    const llvm::SmallVector<const Expr *, 4> given = argumentsOf(call);
+    for (const ParmVarDecl *parameter : call->getDirectCallee()->parameters()) {
+      if (!holdsData(parameter))
+        continue;
+      const unsigned i = parameter->getFunctionScopeIndex();
+      const bool is_given = i < given.size();
+      const Place place = is_given ? facts_->value(given[i]).place : Place::chosen();
+      // Options that name no device.
+      if (!place.is(Place::Kind::kNone) || holdsTensor(parameter->getType()))
         add_given(place);
     }
+  }
+
+  // A call is asked for it: of a structure or a module only the caller knows what it has.
+  static bool holdsData(const ParmVarDecl *parameter) {
+    return holdsTensor(parameter->getType()) || namesDevice(parameter->getType());
   }
 
   void addCallOf(const Place &place) {
