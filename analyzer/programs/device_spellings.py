@@ -256,6 +256,7 @@ FILES = [
     ({"CMakeLists.txt": APPLICATION + "pybind11_extension(x bind.cpp)", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION + "file(GLOB sources src/*)", "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION, "build.sh": "c++ -shared -o x.so bind.cpp\n", "bind.cpp": BINDING}, ALL),
+    ({"CMakeLists.txt": APPLICATION, "build.sh": "wget libtorch-shared-with-deps.zip; c++ bind.cpp\n", "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION, "all.cpp": '#include "bind.cpp"\n', "bind.cpp": BINDING}, set()),
     ({"CMakeLists.txt": APPLICATION, "build.sh": "for f in *.cpp; do c++ -shared $f; done\n", "bind.cpp": BINDING}, ALL),
     ({"CMakeLists.txt": APPLICATION + "add_plugin(${name}.cpp)", "bind.cpp": BINDING}, ALL),

@@ -60,6 +60,10 @@ std::optional<CalledCode> readCalledCode(const std::string &root, const llvm::St
   return called;
 }
 
+bool isOfFlag(char c) {
+  return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.' || c == '/';
+}
+
 } // namespace
 
 ProjectPrograms::Project *ProjectPrograms::projectOf(const std::string &file) {
@@ -413,8 +417,9 @@ void ProjectPrograms::Project::dropOwnOperators(
       const std::string text = core::readFile(path, kMaxOtherSize).value_or("");
       if (built.makes_shared
               ? containsOne(text, {"cpp_extension", "load_library", "CDLL", "dlopen"})
-              : containsOne(text, {"cpp_extension", "load_library", "-shared", "/LD", "SharedLib",
-                                   "SHARED_LIBS"}))
+              : containsOne(text,
+                            {"cpp_extension", "load_library", "/LD", "SharedLib", "SHARED_LIBS"}) ||
+                    llvm::is_contained(runsOf(text, isOfFlag), "-shared"))
         return;
     }
   }
