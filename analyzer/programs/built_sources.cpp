@@ -11,6 +11,7 @@
 #include <llvm/Support/GlobPattern.h>
 #include <llvm/Support/Path.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace devsan::analyzer {

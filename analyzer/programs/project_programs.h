@@ -56,7 +56,7 @@ private:
     bool has_examples = true;         // that show how to use what is for others
     std::optional<CalledCode> called; // where nobody else calls any of it
     llvm::StringSet<> unbuilt;        // sources
-    llvm::StringSet<> unit_tests;     // with what these alone include
+    llvm::StringSet<> unit_tests;     // with their own headers
     std::optional<PackageSources> package;
     std::vector<File> files;
     llvm::StringMap<unsigned> by_path;

@@ -60,12 +60,6 @@ std::optional<DataHolder> ofFunction(const FunctionDecl *function, int parameter
   return named(written, written->hasBody(body) ? body : nullptr, parameter);
 }
 
-bool takesData(const CallExpr *call) {
-  return llvm::any_of(call->getDirectCallee()->parameters(), [](const ParmVarDecl *parameter) {
-    return holdsTensor(parameter->getType()) || namesDevice(parameter->getType());
-  });
-}
-
 // Tells it from the other calls of that function.
 std::string placeIn(const CallExpr *call) {
   const SourceManager &sources = call->getDirectCallee()->getASTContext().getSourceManager();
@@ -141,9 +135,14 @@ std::optional<DataHolder> holderOf(const Place &place) {
   const bool is_named = place.is(Place::Kind::kOf) || place.is(Place::Kind::kElsewhere);
   std::optional<DataHolder> holder = is_named ? holderOf(place.of) : std::nullopt;
   if (holder && place.call)
-    if (const auto *call = dyn_cast<CallExpr>(exprOf(place.call)); call && takesData(call))
+    if (const auto *call = dyn_cast<CallExpr>(exprOf(place.call));
+        call && llvm::any_of(call->getDirectCallee()->parameters(), holdsData))
       holder->usr += placeIn(call);
   return holder;
+}
+
+bool holdsData(const ParmVarDecl *parameter) {
+  return holdsTensor(parameter->getType()) || namesDevice(parameter->getType());
 }
 
 DataHolder withoutParameters(DataHolder result) {

@@ -4,6 +4,8 @@
 #include "analyzer/facts/finding.h"
 #include "analyzer/facts/value.h"
 
+#include <clang/AST/Decl.h>
+
 namespace devsan::analyzer {
 
 // Of tensors, and of devices that are handed on. None for what other files cannot name, for
@@ -13,6 +15,9 @@ std::optional<DataHolder> holderOf(const Path &path);
 // What has the data that lie at `place`; none where that is known. A call that is given data has
 // its own: what it returns may be these.
 std::optional<DataHolder> holderOf(const Place &place);
+// Whether what a call gives for it decides where the result may lie. Of a structure or a module
+// only the caller knows what it has.
+bool holdsData(const clang::ParmVarDecl *parameter);
 // What a function returns that is none of its parameters.
 DataHolder withoutParameters(DataHolder result);
 

@@ -4,6 +4,9 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/module_state.h"
 
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <map>
 
 namespace devsan::analyzer {
@@ -44,7 +47,7 @@ public:
 
 private:
   void addCall(const FunctionDecl *callee, const FileScan::Caller &caller) {
-    const FunctionFacts *facts = facts_ = model_.ownFacts(caller.function);
+    facts_ = model_.ownFacts(caller.function);
     llvm::ArrayRef<const Expr *> given;
     if (const auto *call = dyn_cast<CallExpr>(caller.call); call && !isa<CXXOperatorCallExpr>(call))
       given = llvm::ArrayRef(call->getArgs(), call->getNumArgs());
@@ -52,8 +55,8 @@ private:
       given = llvm::ArrayRef(made->getArgs(), made->getNumArgs());
     for (const ParmVarDecl *parameter : callee->parameters()) {
       const unsigned i = parameter->getFunctionScopeIndex();
-      const bool is_seen = facts && i < given.size();
-      add({parameter, {}}, is_seen ? facts->value(given[i]).place : Place::unknown());
+      const bool is_seen = facts_ && i < given.size();
+      add({parameter, {}}, is_seen ? facts_->value(given[i]).place : Place::unknown());
     }
   }
 
@@ -62,11 +65,11 @@ private:
     for (const ParmVarDecl *parameter : function->parameters())
       if (const std::optional<DataHolder> holder = holderOf(Path{parameter, {}}))
         index(*holder);
-    const FunctionFacts *facts = facts_ = model_.ownFacts(function);
-    if (!facts)
+    facts_ = model_.ownFacts(function);
+    if (!facts_)
       addResult(function, Place::unknown());
     else
-      for (const Operation &operation : facts->operations)
+      for (const Operation &operation : facts_->operations)
         addOperation(function, operation);
     const auto *method = dyn_cast<CXXMethodDecl>(function);
     if (!method || !method->isVirtual())
@@ -128,8 +131,8 @@ private:
   void addElements(const FunctionDecl *function, const InitListExpr *list) {
     const RecordDecl *record = list->getType()->getAsRecordDecl();
     const auto *derived = dyn_cast<CXXRecordDecl>(record);
-    const FunctionFacts *facts = facts_ = function ? model_.ownFacts(function) : nullptr;
-    const bool is_plain = facts && (!derived || derived->getNumBases() == 0);
+    facts_ = function ? model_.ownFacts(function) : nullptr;
+    const bool is_plain = facts_ && (!derived || derived->getNumBases() == 0);
     unsigned i = 0;
     for (const FieldDecl *field : record->fields()) {
       const Expr *element = i < list->getNumInits() ? list->getInit(i) : nullptr;
@@ -138,7 +141,7 @@ private:
       if (!is_plain || !element)
         add({nullptr, {field}}, Place::unknown());
       else if (!isa<ImplicitValueInitExpr>(element) && !isEmptyObject(element))
-        add({nullptr, {field}}, facts->value(element).place);
+        add({nullptr, {field}}, facts_->value(element).place);
     }
   }
 
@@ -184,8 +187,8 @@ private:
         holdsData(parameter) && place == placeOf(place.of))
       data_.sources.push_back({to, Kind::kParameter});
     else if (call && facts_ && depth > 0 && !place.isNamedDevice())
-      addCall(to, place.of, call,
-              [&](const Place &given) { addOwn(to, function, given, depth - 1); });
+      addReturned(to, place.of, call,
+                  [&](const Place &given) { addOwn(to, function, given, depth - 1); });
     else if (const std::optional<DataHolder> callee = holderOf(place);
              callee && place.is(Place::Kind::kElsewhere) && place.of.fields.empty() && !call)
       data_.sources.push_back({to, Kind::kHolder, index(withoutParameters(*callee))});
@@ -194,8 +197,8 @@ private:
   }
 
   // What a call returns lies where its arguments do, or where the function has something else from.
-  void addCall(unsigned to, const Path &callee, const CallExpr *call,
-               llvm::function_ref<void(const Place &)> add_given) {
+  void addReturned(unsigned to, const Path &callee, const CallExpr *call,
+                   llvm::function_ref<void(const Place &)> add_given) {
     const std::optional<DataHolder> result = holderOf(callee);
     data_.sources.push_back(
         result ? FileData::Source{to, Kind::kHolder, index(withoutParameters(*result))}
@@ -213,11 +216,6 @@ private:
     }
   }
 
-  // A call is asked for it: of a structure or a module only the caller knows what it has.
-  static bool holdsData(const ParmVarDecl *parameter) {
-    return holdsTensor(parameter->getType()) || namesDevice(parameter->getType());
-  }
-
   void addCallOf(const Place &place) {
     const auto *call = dyn_cast_or_null<CallExpr>(exprOf(place.call));
     const std::optional<DataHolder> holder = call ? holderOf(place) : std::nullopt;
@@ -225,7 +223,7 @@ private:
       return;
     const unsigned to = index(*holder);
     if (facts_)
-      addCall(to, place.of, call, [&](const Place &given) { addSource(to, given); });
+      addReturned(to, place.of, call, [&](const Place &given) { addSource(to, given); });
     else
       data_.sources.push_back({to, Kind::kOther});
   }

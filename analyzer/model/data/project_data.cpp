@@ -2,6 +2,9 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+#include <tuple>
+
 namespace devsan::analyzer {
 
 unsigned ProjectData::index(const DataHolder &holder) {
